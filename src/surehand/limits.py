@@ -1,0 +1,114 @@
+"""Every bound, once: value, unit in the name, and what accident or attack it stops.
+
+Nothing else in Surehand writes a limit as a number. Tests try each at the limit and one past it.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+# --- identifiers and requests (spec §3.1) ---------------------------------------------------------------------
+IDENTIFIER_CHARS_MAX: Final = 256  # an id is a name, not a payload
+DEADLINE_MS_DEFAULT: Final = 30_000
+DEADLINE_MS_MAX: Final = 600_000  # ten minutes: no operation may hold a session for ever
+SALT_BYTES: Final = 16  # 128 bits: hashes of short texts cannot be guessed back
+REQUEST_BYTES_MAX: Final = 2 * 1024 * 1024  # above the largest legal action, below a memory attack
+JSON_DEPTH_MAX: Final = 32  # deeper input is an attack on recursive readers
+JSON_NODES_MAX: Final = 20_000  # wide input of tiny values
+INTEGER_MAX: Final = 2**53 - 1  # beyond it JSON readers disagree
+BATCH_STEPS_MAX: Final = 64
+
+# --- actions (spec §3.2) --------------------------------------------------------------------------------------
+TEXT_BYTES_MAX: Final = 64 * 1024
+VALUE_BYTES_MAX: Final = 1024 * 1024
+CHORDS_MAX: Final = 32
+CHORD_KEYS_MAX: Final = 8
+CLICK_COUNT_MAX: Final = 3
+SCROLL_AMOUNT_MILLI_MAX: Final = 100_000  # a hundred pages
+DRAG_PATH_POINTS_MAX: Final = 256
+HOLD_MS_MAX: Final = 60_000  # a held button is released after a minute whatever happens
+NAME_CHARS_MAX: Final = 1024  # action names, option labels, titles in requests
+PATHS_MAX: Final = 32
+COORDINATE_MAX: Final = 65_535  # X11 coordinates are 16 bit
+
+# --- scenes (spec §2, §8) -------------------------------------------------------------------------------------
+SCENE_ACT_MS_MAX: Final = 30_000  # a scene older than this may not be acted upon
+SCENE_NODES_MAX: Final = 100_000  # an application that never ends its tree costs this many nodes
+SCENE_DEPTH_MAX: Final = 64
+FIELD_BYTES_STORED_MAX: Final = 4096  # a name longer than this is cut and marked when it is read
+CHILDREN_READ_MAX: Final = 5_000  # one virtual list of a million rows must not stall the read
+POINT_REGION_PX: Final = 64
+
+# --- queries (spec §8.4) --------------------------------------------------------------------------------------
+QUERY_FILTERS_MAX: Final = 32
+QUERY_RESULTS_MAX: Final = 10_000
+QUERY_REGEX_BYTES_MAX: Final = 256
+QUERY_TEXT_BYTES_MAX: Final = 16 * 1024
+
+# --- text form and diffs (spec §8.5) --------------------------------------------------------------------------
+RENDER_NODES_DEFAULT: Final = 600
+RENDER_NODES_MAX: Final = 2000
+RENDER_BYTES_MAX: Final = 120 * 1024
+RENDER_FIELD_BYTES_MAX: Final = 256
+
+# --- settle and wait (spec §8.6) ------------------------------------------------------------------------------
+SETTLE_MIN_MS: Final = 75
+SETTLE_QUIET_MS: Final = 150
+SETTLE_CAP_MS: Final = 1_000
+SETTLE_BUSY_CAP_MS: Final = 5_000
+WAIT_CONDITIONS_MAX: Final = 8
+WAIT_MS_DEFAULT: Final = 5_000
+WAIT_MS_MAX: Final = 300_000
+
+# --- verification (spec §9) -----------------------------------------------------------------------------------
+VERIFY_BUDGET_MS_DEFAULT: Final = 2_000
+VERIFY_STABLE_MS: Final = 400  # a contradiction must stand this long before it counts as failed
+VERIFICATION_DEPTH_MAX: Final = 4  # all[] inside any[] inside all[] is enough
+VERIFICATION_PARTS_MAX: Final = 16
+GTK4_HANDLER_DELAY_MS: Final = (
+    400  # GTK 4.8 runs a handler 250 ms after DoAction; watched this long (spec §8.3)
+)
+
+# --- authority, policy, approval, permits (spec §3.4, §6) -----------------------------------------------------
+PERMIT_MS: Final = 30_000
+APPROVAL_MS_DEFAULT: Final = 600_000
+APPROVALS_PENDING_MAX: Final = 256  # per principal: an agent cannot bury its operator
+STANDING_USES_MAX: Final = 10_000
+POLICY_MS_MAX: Final = 5_000
+POLICY_RULES_MAX: Final = 1_000
+GRANT_BYTES_MAX: Final = 16 * 1024
+REASON_CHARS_MAX: Final = 1_000
+
+# --- journal (spec §7) ----------------------------------------------------------------------------------------
+EVENT_BYTES_MAX: Final = 4 * 1024 * 1024
+COMMIT_GROUP_MAX: Final = 256  # appends that share one commit
+COMMIT_QUEUE_MAX: Final = 4_096  # waiting appends; beyond it callers wait, memory does not grow
+RECOVERY_PASS_MAX: Final = 1_024
+
+# --- channels (spec §11) --------------------------------------------------------------------------------------
+HELLO_BYTES_MAX: Final = 16 * 1024
+FRAME_BYTES_MAX: Final = 16 * 1024 * 1024  # a full-desktop PNG fits
+CONNECTIONS_MAX: Final = 64
+CONNECTION_REQUESTS_MAX: Final = 256  # in flight on one connection
+SOCKET_PATH_BYTES_MAX: Final = 104
+DAEMON_IDLE_EXIT_S: Final = 900
+HELLO_MS_MAX: Final = 5_000  # a peer that never says hello holds no slot
+
+# --- applications (spec §8.1) ---------------------------------------------------------------------------------
+APP_CALL_MS_MAX: Final = 1_000  # one call to one application; only that application pays
+APP_READ_MS_MAX: Final = 3_000  # one whole read of one application
+APPS_MAX: Final = 256
+DBUS_MESSAGE_BYTES_MAX: Final = 64 * 1024 * 1024
+EVENT_COALESCE_MS: Final = 5
+
+# --- input (spec §10) -----------------------------------------------------------------------------------------
+KEYMAP_SETTLE_MS_MAX: Final = 1_000  # a toolkit must have read a changed keymap before the key is sent
+DRAG_STEPS: Final = 24
+
+# --- desktops (spec §13) --------------------------------------------------------------------------------------
+DESKTOP_START_MS_MAX: Final = 15_000
+DESKTOP_WIDTH_DEFAULT: Final = 1280
+DESKTOP_HEIGHT_DEFAULT: Final = 800
+DESKTOP_SIDE_MAX: Final = 8192
+DISPLAY_FIRST: Final = 90
+DISPLAY_LAST: Final = 4_000

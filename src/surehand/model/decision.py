@@ -1,0 +1,81 @@
+"""What policy is asked and what it answers (spec §6.1), and the permit that follows (spec §6.5)."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from surehand import limits
+from surehand.model.record import Record, check_hash, check_identifier, check_text
+
+Outcome = Literal["allow", "deny", "require_approval"]
+
+
+class Facts(Record, frozen=True, kw_only=True):
+    """What the host knows about the request. Only `observed` came from the screen.
+
+    `app` and `place` (window identity or canonical origin) are proven; `observed` holds names, titles, roles and
+    contexts as data, and policy is decided with and without it.
+    """
+
+    app: str
+    place: str
+    isolation: Literal["isolated", "display_only", "shared"]
+    trust_level: Literal["A", "B"]
+    backend: str
+    target_role: str = ""
+    categories: tuple[str, ...] = ()
+    sensitive_app: bool = False
+    observed: dict[str, Any] = {}
+
+
+class PolicyInput(Record, frozen=True, kw_only=True):
+    """The whole input document. `action` is the effect's name such as `desktop.invoke`; text is redacted."""
+
+    version: Literal[1] = 1
+    principal: str
+    action: str
+    risk: Literal["read", "reversible", "external", "destructive"]
+    interaction_mode: Literal["interactive", "background_only"]
+    parameters: dict[str, Any]
+    facts: Facts
+    approved: bool = False
+
+
+class Obligations(Record, frozen=True, kw_only=True):
+    """What must hold while the decided operation runs."""
+
+    redact: tuple[str, ...] = ()
+    release: Literal["always", "ask"] = "always"
+    approvals_needed: int = 1
+
+
+class Decision(Record, frozen=True, kw_only=True):
+    """The answer. `rule` names what decided, for people."""
+
+    decision_id: str
+    outcome: Outcome
+    policy_revision: str
+    rule: str
+    reason: str
+    obligations: Obligations
+
+    def __post_init__(self) -> None:
+        check_identifier("decision_id", self.decision_id)
+        check_text("reason", self.reason, limits.REASON_CHARS_MAX * 4)
+
+
+class Permit(Record, frozen=True, kw_only=True):
+    """The right to run exactly one decided operation, once, within 30 s. `mac` is HMAC-SHA256 over the rest."""
+
+    request_hash: str
+    decision_id: str
+    obligations_hash: str
+    session: str
+    nonce: str
+    expires_at_ms: int
+    mac: str
+
+    def __post_init__(self) -> None:
+        check_hash("request_hash", self.request_hash)
+        check_hash("obligations_hash", self.obligations_hash)
+        check_hash("mac", self.mac)

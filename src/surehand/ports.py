@@ -1,0 +1,224 @@
+"""Every protocol for the outside world: what the core and the runtime expect of clocks, journals, adapters, people.
+
+Adapters implement these and never import each other. An `Actor` is reached only from `runtime/gateway.py`, and only
+with an `Attempt`, which is how a permit looks from below: it can be entered once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from typing import Any, Literal, Protocol
+
+import msgspec
+
+from surehand.model.actions import Action
+from surehand.model.decision import Permit
+from surehand.model.events import Event, NewEvent
+from surehand.model.scene import CapabilityFact, Capture, LiveNode, Node, Surface, Tree
+
+# --- time and chance --------------------------------------------------------------------------------------------
+
+
+class Clock(Protocol):
+    """Monotonic and wall-clock milliseconds; the only source of time."""
+
+    def monotonic_ms(self) -> int:
+        """Return milliseconds that never go back."""
+
+    def wall_ms(self) -> int:
+        """Return milliseconds since 1970, for people and expiries that cross processes."""
+
+
+# --- evidence -----------------------------------------------------------------------------------------------------
+
+
+class Journal(Protocol):
+    """The append-only record (spec §7). Appends are durable when the awaitable returns."""
+
+    async def append(self, events: Sequence[NewEvent]) -> list[Event]:
+        """Append all events in one transaction, in order.
+
+        Raises:
+            Conflict: an `expected_version` differs; nothing was written.
+            JournalRecovery: the store is read-only.
+        """
+
+    async def stream(self, stream: str, *, after_version: int = 0, limit: int = 1000) -> list[Event]:
+        """Return events of one stream in order, each verified as it is read."""
+
+    async def read(self, *, after_seq: int = 0, limit: int = 1000) -> list[Event]:
+        """Return events of the whole log in order, each verified as it is read."""
+
+    async def head(self) -> tuple[int, str]:
+        """Return the last sequence number and record hash (0 and 64 zeros when empty)."""
+
+    async def consume(self, key: str, uses_max: int, events: Sequence[NewEvent]) -> list[Event]:
+        """Append like `append` and count one use of `key` in the same transaction.
+
+        Raises:
+            PermitInvalid: `key` already has `uses_max` uses; nothing was written.
+        """
+
+    async def uses(self, key: str) -> int:
+        """Return how often `key` was consumed."""
+
+    async def close(self) -> None:
+        """Write what waits, then close."""
+
+
+# --- seeing -------------------------------------------------------------------------------------------------------
+
+
+class TextSlice(msgspec.Struct, frozen=True, kw_only=True):
+    """A piece of an element's text, in characters."""
+
+    text: str
+    start: int
+    total_chars: int
+
+
+class Observer(Protocol):
+    """Reads the applications of one desktop. One application's trouble is that application's alone."""
+
+    backend: str
+
+    async def surfaces(self) -> tuple[Surface, ...]:
+        """Return every top-level window of every application that answers, front-most unknown."""
+
+    async def read(self, surface_id: str) -> Tree:
+        """Return the surface's current tree: maintained from events where proven, swept or re-read where not.
+
+        Raises:
+            WindowNotFound, Unavailable (application hung or gone), AccessibilityDisabled.
+        """
+
+    async def changed(self, surface_id: str, after_version: int, timeout_ms: int) -> bool:
+        """Wait until the surface's tree has a version above `after_version`; false at the time-out."""
+
+    def busy(self, surface_id: str) -> tuple[int, bool]:
+        """Return milliseconds since the surface's last event, and whether it says it is busy loading."""
+
+    async def live(self, surface_id: str, handles: Sequence[str]) -> dict[str, LiveNode | None]:
+        """Read these nodes straight from the application, pipelined, past every cache; None where dead."""
+
+    async def text(self, surface_id: str, handle: str, start: int, end: int) -> TextSlice:
+        """Read characters `start..end` (end −1: to the end) of an element that is not secret."""
+
+    async def dead_letters(self) -> tuple[dict[str, Any], ...]:
+        """Return applications that are present and did not answer or show no tree, each with its error value."""
+
+    async def close(self) -> None:
+        """Let go of every connection."""
+
+
+class Screen(Protocol):
+    """Windows and pixels of one desktop."""
+
+    async def stacking(self) -> tuple[dict[str, Any], ...]:
+        """Return managed windows from front to back: id, pid, title, bounds, minimized, focused."""
+
+    async def capture(self, surface: Surface | None) -> tuple[Capture, bytes]:
+        """Return a capture record and its PNG: one window's own pixels even when covered, or the desktop."""
+
+
+# --- acting -------------------------------------------------------------------------------------------------------
+
+
+class Attempt(Protocol):
+    """One permitted dispatch, as an actor sees it."""
+
+    permit: Permit
+    action: Action
+    surface: Surface
+    node: Node | None
+    #: Handles whose live state the final fence needs; read them last, then call `enter`.
+    fence_handles: tuple[str, ...]
+    #: Place of a pointer action in desktop pixels; None for semantic actions.
+    point: tuple[int, int] | None
+    path: tuple[tuple[int, int], ...]
+    #: The text of a resolved secret_ref; never logged, masked from output.
+    secret: str | None
+    deadline_ms: int
+
+    def enter(self, live: Mapping[str, LiveNode | None]) -> None:
+        """Cross the line, once, immediately before the first byte that can cause an effect.
+
+        Runs the final fence on what was just read, then checks permit, cancellation and deadline. Whatever it raises,
+        the actor must do nothing more and let it pass.
+        """
+
+    def checkpoint(self, delivered: int) -> None:
+        """Between two units of input: record how many were delivered; raises when the rest must not be sent."""
+
+
+class Dispatched(msgspec.Struct, frozen=True, kw_only=True):
+    """What an actor knows after entering.
+
+    `done`: the application acknowledged. `sent`: it was delivered and not acknowledged in time. `no_effect`: the
+    application refused and provably did nothing. `unknown`: anything else.
+    """
+
+    status: Literal["done", "sent", "no_effect", "unknown"]
+    route: str
+    detail: str = ""
+    #: The toolkit runs the handler up to this long after the acknowledgement.
+    handler_delay_ms: int = 0
+    output: dict[str, Any] | None = None
+
+
+class Actor(Protocol):
+    """Does one decided thing. Holds no rule. Called by the gateway only."""
+
+    backend: str
+
+    def capabilities(self, surface: Surface) -> tuple[CapabilityFact, ...]:
+        """Return what this actor can do on a surface."""
+
+    def route(self, action: Action, surface: Surface, node: Node | None) -> str | None:
+        """Return the route this actor would take (such as `atspi.action`), or None when it cannot."""
+
+    async def perform(self, attempt: Attempt) -> Dispatched:
+        """Read the fence handles, `attempt.enter(live)`, act once, say what is known.
+
+        Raises before entering: a `TargetError` or `Unavailable`. After entering it returns; an exception after
+        entering counts as `unknown`.
+        """
+
+    async def release_all(self) -> None:
+        """Let go of everything held."""
+
+
+class Interruptions(Protocol):
+    """Whether a person touched the desktop."""
+
+    def sequence(self) -> int:
+        """Return a number that grows with every physical input."""
+
+    def mark(self) -> Callable[[], bool]:
+        """Return a function that is true once physical input happened after this call."""
+
+
+# --- deciding -----------------------------------------------------------------------------------------------------
+
+
+class Secrets(Protocol):
+    """Enrolled secrets, bound to an application and origin."""
+
+    async def resolve(self, reference: str, app: str, origin: str | None) -> str:
+        """Return the secret; raises AuthorityDenied when it is not bound to this place."""
+
+
+class OutcomeLedger(Protocol):
+    """A host's second idempotency store (spec §5.3)."""
+
+    async def begin(
+        self, principal: str, operation_id: str, action_hash: str
+    ) -> Literal["dispatch", "interrupted"] | dict[str, Any]:
+        """Return dispatch, interrupted, or the recorded terminal's value."""
+
+    async def record(self, principal: str, operation_id: str, terminal: dict[str, Any]) -> None:
+        """Store the terminal."""
+
+
+Notifier = Callable[[str, dict[str, Any]], Awaitable[None]]
+EventFeed = AsyncIterator[Event]
