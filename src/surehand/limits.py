@@ -65,9 +65,7 @@ VERIFY_BUDGET_MS_DEFAULT: Final = 2_000
 VERIFY_STABLE_MS: Final = 400  # a contradiction must stand this long before it counts as failed
 VERIFICATION_DEPTH_MAX: Final = 4  # all[] inside any[] inside all[] is enough
 VERIFICATION_PARTS_MAX: Final = 16
-GTK4_HANDLER_DELAY_MS: Final = (
-    400  # GTK 4.8 runs a handler 250 ms after DoAction; watched this long (spec §8.3)
-)
+GTK4_HANDLER_DELAY_MS: Final = 400  # GTK 4.8 runs a handler 250 ms after DoAction; watched this long (spec §8.3)
 
 # --- authority, policy, approval, permits (spec §3.4, §6) -----------------------------------------------------
 PERMIT_MS: Final = 30_000

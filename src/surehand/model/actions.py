@@ -337,9 +337,7 @@ TARGET_KINDS: Final[dict[str, frozenset[str]]] = {
 }
 
 #: Actions whose bytes a low-entropy hash could be guessed back to; they carry a salt (spec §3.1).
-TEXT_ACTIONS: Final = frozenset(
-    {"set_value", "type_text", "press", "paste", "clipboard", "dialog", "select_option"}
-)
+TEXT_ACTIONS: Final = frozenset({"set_value", "type_text", "press", "paste", "clipboard", "dialog", "select_option"})
 
 
 def kind_of(action: Action) -> str:

@@ -70,9 +70,7 @@ class Reply(Record, frozen=True, kw_only=True):
     """
 
     operation_id: str
-    status: Literal[
-        "succeeded", "failed", "interrupted", "withheld", "outcome_unknown", "approval_required", "refused"
-    ]
+    status: Literal["succeeded", "failed", "interrupted", "withheld", "outcome_unknown", "approval_required", "refused"]
     terminal: Terminal | None = None
     error: dict[str, Any] | None = None
     approval: dict[str, Any] | None = None

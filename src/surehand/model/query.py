@@ -84,9 +84,7 @@ class Filter(Record, frozen=True, kw_only=True):
     to: str | Query | None = None
 
     def __post_init__(self) -> None:
-        fields = [
-            field for field in self.__struct_fields__ if field != "to" and getattr(self, field) is not None
-        ]
+        fields = [field for field in self.__struct_fields__ if field != "to" and getattr(self, field) is not None]
         if len(fields) != 1:
             raise InvalidRequest("a filter sets exactly one condition")
         if (self.relation is None) != (self.to is None):

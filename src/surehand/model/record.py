@@ -29,7 +29,7 @@ class Tagged(Record, frozen=True, kw_only=True, tag_field="kind"):
 R = TypeVar("R")
 
 
-def decode(kind: type[R] | Any, data: bytes, *, bytes_max: int = limits.REQUEST_BYTES_MAX) -> R:
+def decode(kind: type[R], data: bytes, *, bytes_max: int = limits.REQUEST_BYTES_MAX) -> R:
     """Read strict JSON bytes into a record: duplicate keys, floats, unknown fields and broken bounds are refused.
 
     Raises:
@@ -38,10 +38,10 @@ def decode(kind: type[R] | Any, data: bytes, *, bytes_max: int = limits.REQUEST_
     return convert(kind, canonical.parse(data, bytes_max=bytes_max))
 
 
-def convert(kind: type[R] | Any, value: Any) -> R:
+def convert(kind: type[R], value: Any) -> R:
     """Turn an already strictly parsed JSON value into a record."""
     try:
-        return msgspec.convert(value, kind, strict=True)  # type: ignore[no-any-return]
+        return msgspec.convert(value, kind, strict=True)
     except msgspec.ValidationError as error:
         if isinstance(error.__cause__, SurehandError):
             raise error.__cause__ from None

@@ -17,10 +17,7 @@ Bounds = tuple[int, int, int, int]
 
 #: The role vocabulary; adapters map toolkit roles onto it and keep the toolkit's own name in `toolkit_role`.
 ROLES: Final = frozenset(
-    """alert application button calendar canvas cell checkbox columnheader combobox dialog document filler group heading
-    icon image label link list listitem menu menubar menuitem menuitemcheckbox menuitemradio page pane paragraph
-    password progressbar radio row rowheader scrollbar scrollpane separator slider spinbutton split statusbar switch
-    tab table tablist tabpanel terminal text togglebutton toolbar tooltip tree treeitem unknown window""".split()
+    ["alert", "application", "button", "calendar", "canvas", "cell", "checkbox", "columnheader", "combobox", "dialog", "document", "filler", "group", "heading", "icon", "image", "label", "link", "list", "listitem", "menu", "menubar", "menuitem", "menuitemcheckbox", "menuitemradio", "page", "pane", "paragraph", "password", "progressbar", "radio", "row", "rowheader", "scrollbar", "scrollpane", "separator", "slider", "spinbutton", "split", "statusbar", "switch", "tab", "table", "tablist", "tabpanel", "terminal", "text", "togglebutton", "toolbar", "tooltip", "tree", "treeitem", "unknown", "window"]
 )
 
 #: Other names callers may use for a role in queries.
@@ -46,20 +43,19 @@ ROLE_ALIASES: Final[dict[str, str]] = {
 
 #: The state vocabulary. `enabled` already means enabled and sensitive; `showing` means visible with its ancestors.
 STATES: Final = frozenset(
-    """active busy checkable checked collapsed defunct editable enabled expandable expanded focusable focused
-    horizontal iconified indeterminate invalid modal multiline multiselectable pressed readonly required selectable
-    selected showing vertical visible""".split()
+    ["active", "busy", "checkable", "checked", "collapsed", "defunct", "editable", "enabled", "expandable", "expanded", "focusable", "focused", "horizontal", "iconified", "indeterminate", "invalid", "modal", "multiline", "multiselectable", "pressed", "readonly", "required", "selectable", "selected", "showing", "vertical", "visible"]
 )
 
 #: What can be done with a node; see `query.Capability`.
 CAPABILITIES: Final = frozenset(
-    """expand focus invoke perform point scroll select select_text set_text set_value toggle""".split()
+    ["expand", "focus", "invoke", "perform", "point", "scroll", "select", "select_text", "set_text", "set_value", "toggle"]
 )
 
 
 class Node(msgspec.Struct, frozen=True, kw_only=True):
     """One accessible object as read. `handle` names the live object: opaque, unique on its desktop, never reused
-    while anyone holds it. `value` is None for secrets. `bounds` are desktop pixels (x, y, width, height)."""  # noqa: D205
+    while anyone holds it. `value` is None for secrets. `bounds` are desktop pixels (x, y, width, height).
+    """  # noqa: D205
 
     handle: str
     role: str
@@ -119,7 +115,8 @@ class AppIdentity(Record, frozen=True, kw_only=True):
 
 class Surface(Record, frozen=True, kw_only=True):
     """One top-level window. `surface_id` is opaque; `place` names the window's role in its application without its
-    title; `native_window` is the X11 window id where known."""  # noqa: D205
+    title; `native_window` is the X11 window id where known.
+    """  # noqa: D205
 
     surface_id: str
     desktop: str
