@@ -52,12 +52,15 @@ class Journal(Protocol):
     async def head(self) -> tuple[int, str]:
         """Return the last sequence number and record hash (0 and 64 zeros when empty)."""
 
-    async def consume(self, key: str, uses_max: int, events: Sequence[NewEvent]) -> list[Event]:
-        """Append like `append` and count one use of `key` in the same transaction.
+    async def consume(self, keys: Mapping[str, int], events: Sequence[NewEvent]) -> list[Event]:
+        """Append like `append` and count one use of every key in the same transaction; values are the most uses.
 
         Raises:
-            PermitInvalid: `key` already has `uses_max` uses; nothing was written.
+            PermitInvalid: a key already has its most uses; nothing was written, no key was counted.
         """
+
+    def known(self, stream: str) -> bool:
+        """Return at once whether the stream has any event committed or waiting; cheap enough for every request."""
 
     async def uses(self, key: str) -> int:
         """Return how often `key` was consumed."""
