@@ -46,6 +46,9 @@ class Journal(Protocol):
     async def stream(self, stream: str, *, after_version: int = 0, limit: int = 1000) -> list[Event]:
         """Return events of one stream in order, each verified as it is read."""
 
+    async def streams_ending(self, event_type: str, *, limit: int = 1000) -> list[str]:
+        """Return streams whose last event has this type, oldest first; recovery asks for claims without an end."""
+
     async def read(self, *, after_seq: int = 0, limit: int = 1000) -> list[Event]:
         """Return events of the whole log in order, each verified as it is read."""
 
