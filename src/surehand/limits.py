@@ -97,6 +97,7 @@ APP_CALL_MS_MAX: Final = 1_000  # one call to one application; only that applica
 APP_READ_MS_MAX: Final = 3_000  # one whole read of one application
 APPS_MAX: Final = 256
 DBUS_MESSAGE_BYTES_MAX: Final = 64 * 1024 * 1024
+DBUS_UNSENT_BYTES_MAX: Final = 4 * 1024 * 1024  # a peer that stops reading costs this much memory
 EVENT_COALESCE_MS: Final = 5
 
 # --- input (spec §10) -----------------------------------------------------------------------------------------
