@@ -17,7 +17,12 @@ import orjson
 from surehand import limits
 from surehand.errors import InvalidRequest, TooLarge
 
-_SORTED: Final = orjson.OPT_SORT_KEYS
+_OPTIONS: Final = orjson.OPT_SORT_KEYS | orjson.OPT_STRICT_INTEGER
+_LEAVES: Final = frozenset({str, int, bool, type(None)})
+_STRINGS: Final = frozenset({str})
+
+#: Above U+D800 the order of UTF-16 units and of code points differ, so two writers could disagree on key order.
+_KEY_CHAR_END: Final = "\ud800"
 
 
 def encode(value: Any) -> bytes:
@@ -30,7 +35,7 @@ def encode(value: Any) -> bytes:
     """
     _check(value, 0)
     try:
-        return orjson.dumps(value, option=_SORTED)
+        return orjson.dumps(value, option=_OPTIONS)
     except TypeError as error:
         raise InvalidRequest(f"not a canonical value: {error}") from error
 
@@ -41,29 +46,30 @@ def encode_record(record: msgspec.Struct) -> bytes:
 
 
 def _check(value: Any, depth: int) -> None:
+    # Exact types, leaves in one set operation a container: this walk is most of what a journal append costs. The
+    # range of integers and lone surrogates in strings are left to orjson, which refuses both.
     kind = type(value)
-    if kind is str or value is None or kind is bool:
+    if kind in _LEAVES:
         return
-    if kind is int:
-        if not -limits.INTEGER_MAX <= value <= limits.INTEGER_MAX:
-            raise InvalidRequest("an integer lies beyond ±(2^53−1)")
-        return
+    if kind is not dict and kind is not list and kind is not tuple:
+        raise InvalidRequest(f"{kind.__name__} has no canonical form")
     if depth >= limits.JSON_DEPTH_MAX:
         raise TooLarge(f"nested deeper than {limits.JSON_DEPTH_MAX} levels")
+    items = value
     if kind is dict:
-        for key, item in value.items():
-            if type(key) is not str:
-                raise InvalidRequest("an object key is not a string")
-            # Above U+D800 the order of UTF-16 units and of code points differ, so two writers could disagree.
-            if not key.isascii() and max(key) >= "\ud800":
-                raise InvalidRequest("an object key lies at or above U+D800")
+        _check_keys(value)
+        items = value.values()
+    if not _LEAVES.issuperset(map(type, items)):
+        for item in items:
             _check(item, depth + 1)
-        return
-    if kind is list or kind is tuple:
-        for item in value:
-            _check(item, depth + 1)
-        return
-    raise InvalidRequest(f"{kind.__name__} has no canonical form")
+
+
+def _check_keys(value: dict[Any, Any]) -> None:
+    if not _STRINGS.issuperset(map(type, value)):
+        raise InvalidRequest("an object key is not a string")
+    for key in value:
+        if not key.isascii() and max(key) >= _KEY_CHAR_END:
+            raise InvalidRequest("an object key lies at or above U+D800")
 
 
 def digest(domain: str, data: bytes) -> str:
@@ -138,27 +144,27 @@ def _check_parsed(value: Any, depth: int, left: list[int]) -> None:
     if left[0] < 0:
         raise TooLarge(f"more than {limits.JSON_NODES_MAX} values")
     if isinstance(value, str):
-        if not value.isascii() and not _encodable(value):
-            raise InvalidRequest("a string holds a lone surrogate")
-    elif isinstance(value, dict):
-        if depth >= limits.JSON_DEPTH_MAX:
-            raise TooLarge(f"nested deeper than {limits.JSON_DEPTH_MAX} levels")
-        for key, item in value.items():
-            if not key.isascii() and (not _encodable(key) or max(key) >= "\ud800"):
-                raise InvalidRequest("an object key lies at or above U+D800")
-            _check_parsed(item, depth + 1, left)
-    elif isinstance(value, list):
-        if depth >= limits.JSON_DEPTH_MAX:
-            raise TooLarge(f"nested deeper than {limits.JSON_DEPTH_MAX} levels")
-        for item in value:
-            _check_parsed(item, depth + 1, left)
-    elif isinstance(value, int) and not -limits.INTEGER_MAX <= value <= limits.INTEGER_MAX:
-        raise InvalidRequest("an integer lies beyond ±(2^53−1)")
+        _check_text(value)
+    elif isinstance(value, int):
+        if not -limits.INTEGER_MAX <= value <= limits.INTEGER_MAX:
+            raise InvalidRequest("an integer lies beyond ±(2^53−1)")
+    elif value is not None:
+        _check_container(value, depth, left)
 
 
-def _encodable(text: str) -> bool:
+def _check_container(value: dict[str, Any] | list[Any], depth: int, left: list[int]) -> None:
+    if depth >= limits.JSON_DEPTH_MAX:
+        raise TooLarge(f"nested deeper than {limits.JSON_DEPTH_MAX} levels")
+    if isinstance(value, dict):
+        _check_keys(value)
+    for item in value.values() if isinstance(value, dict) else value:
+        _check_parsed(item, depth + 1, left)
+
+
+def _check_text(text: str) -> None:
+    if text.isascii():
+        return
     try:
         text.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True
+    except UnicodeEncodeError as error:
+        raise InvalidRequest("a string holds a lone surrogate") from error

@@ -112,6 +112,10 @@ class AuthorityDenied(SurehandError):
     default_code = "authority_denied"
 
 
+class SignatureInvalid(AuthorityDenied):
+    """A signature does not belong to these bytes under this key."""
+
+
 class PolicyDenied(SurehandError):
     """Policy said no, or could not say yes."""
 
@@ -257,6 +261,16 @@ class JournalRecovery(Unavailable):
     default_code = "journal_recovery"
 
 
+class CommitUnknown(JournalRecovery):
+    """The commit was asked for and its answer lost: the events may be durable or not.
+
+    Never retried and never read as "not written": after a claim the gateway must not dispatch, after an effect the
+    reply is `outcome_unknown`. The store is read-only until it is opened again, which settles what was written.
+    """
+
+    default_retry_safe = False
+
+
 # --- after dispatch -------------------------------------------------------------------------------------------------
 
 
@@ -316,14 +330,28 @@ _CLASSES: Final = _by_code()
 
 
 def from_value(value: dict[str, Any]) -> SurehandError:
-    """Rebuild the error that `to_value` described; an unknown code becomes `SurehandError` with that code."""
-    cls = _CLASSES.get(str(value.get("code")), SurehandError)
-    return cls(
-        str(value.get("message", "")),
-        code=str(value.get("code", "internal")),
-        fix=value.get("fix"),
-        gate=value.get("gate"),
-        details=value.get("details"),
-        observed=value.get("observed"),
-        retry_safe=bool(value.get("retry_safe", False)),
+    """Rebuild the error that `to_value` described; an unknown code becomes `SurehandError` with that code.
+
+    The value may come from another process: members of the wrong type are dropped, and `retry_safe` is true only
+    where it says exactly true.
+    """
+    code = value.get("code")
+    code = code if isinstance(code, str) else "internal"
+    message, fix, gate = (_text_or_none(value.get(name)) for name in ("message", "fix", "gate"))
+    return _CLASSES.get(code, SurehandError)(
+        message or "",
+        code=code,
+        fix=fix,
+        gate=gate,
+        details=_object_or_none(value.get("details")),
+        observed=_object_or_none(value.get("observed")),
+        retry_safe=value.get("retry_safe") is True,
     )
+
+
+def _text_or_none(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _object_or_none(value: Any) -> dict[str, Any] | None:
+    return value if isinstance(value, dict) else None

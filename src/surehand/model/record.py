@@ -14,7 +14,7 @@ import msgspec
 from surehand import canonical, limits
 from surehand.errors import InvalidRequest, SurehandError, TooLarge
 
-_IDENTIFIER: Final = re.compile(r"[A-Za-z0-9._:-]{1,%d}" % limits.IDENTIFIER_CHARS_MAX)
+_IDENTIFIER: Final = re.compile(rf"[A-Za-z0-9._:-]{{1,{limits.IDENTIFIER_CHARS_MAX}}}")
 _HASH: Final = re.compile(r"[0-9a-f]{64}")
 
 

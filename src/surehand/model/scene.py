@@ -16,9 +16,16 @@ from surehand.model.record import Record
 Bounds = tuple[int, int, int, int]
 
 #: The role vocabulary; adapters map toolkit roles onto it and keep the toolkit's own name in `toolkit_role`.
-ROLES: Final = frozenset(
-    ["alert", "application", "button", "calendar", "canvas", "cell", "checkbox", "columnheader", "combobox", "dialog", "document", "filler", "group", "heading", "icon", "image", "label", "link", "list", "listitem", "menu", "menubar", "menuitem", "menuitemcheckbox", "menuitemradio", "page", "pane", "paragraph", "password", "progressbar", "radio", "row", "rowheader", "scrollbar", "scrollpane", "separator", "slider", "spinbutton", "split", "statusbar", "switch", "tab", "table", "tablist", "tabpanel", "terminal", "text", "togglebutton", "toolbar", "tooltip", "tree", "treeitem", "unknown", "window"]
-)
+# fmt: off
+ROLES: Final = frozenset([
+    "alert", "application", "button", "calendar", "canvas", "cell", "checkbox", "columnheader", "combobox", "dialog",
+    "document", "filler", "group", "heading", "icon", "image", "label", "link", "list", "listitem", "menu",
+    "menubar", "menuitem", "menuitemcheckbox", "menuitemradio", "page", "pane", "paragraph", "password",
+    "progressbar", "radio", "row", "rowheader", "scrollbar", "scrollpane", "separator", "slider", "spinbutton",
+    "split", "statusbar", "switch", "tab", "table", "tablist", "tabpanel", "terminal", "text", "togglebutton",
+    "toolbar", "tooltip", "tree", "treeitem", "unknown", "window",
+])
+# fmt: on
 
 #: Other names callers may use for a role in queries.
 ROLE_ALIASES: Final[dict[str, str]] = {
@@ -42,14 +49,21 @@ ROLE_ALIASES: Final[dict[str, str]] = {
 }
 
 #: The state vocabulary. `enabled` already means enabled and sensitive; `showing` means visible with its ancestors.
-STATES: Final = frozenset(
-    ["active", "busy", "checkable", "checked", "collapsed", "defunct", "editable", "enabled", "expandable", "expanded", "focusable", "focused", "horizontal", "iconified", "indeterminate", "invalid", "modal", "multiline", "multiselectable", "pressed", "readonly", "required", "selectable", "selected", "showing", "vertical", "visible"]
-)
+# fmt: off
+STATES: Final = frozenset([
+    "active", "busy", "checkable", "checked", "collapsed", "defunct", "editable", "enabled", "expandable",
+    "expanded", "focusable", "focused", "horizontal", "iconified", "indeterminate", "invalid", "modal", "multiline",
+    "multiselectable", "pressed", "readonly", "required", "selectable", "selected", "showing", "vertical", "visible",
+])
+# fmt: on
 
 #: What can be done with a node; see `query.Capability`.
-CAPABILITIES: Final = frozenset(
-    ["expand", "focus", "invoke", "perform", "point", "scroll", "select", "select_text", "set_text", "set_value", "toggle"]
-)
+# fmt: off
+CAPABILITIES: Final = frozenset([
+    "expand", "focus", "invoke", "perform", "point", "scroll", "select", "select_text", "set_text", "set_value",
+    "toggle",
+])
+# fmt: on
 
 
 class Node(msgspec.Struct, frozen=True, kw_only=True):
