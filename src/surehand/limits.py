@@ -81,6 +81,19 @@ REASON_CHARS_MAX: Final = 1_000
 EVENT_BYTES_MAX: Final = 4 * 1024 * 1024
 COMMIT_GROUP_MAX: Final = 256  # appends that share one commit
 COMMIT_QUEUE_MAX: Final = 4_096  # waiting appends; beyond it callers wait, memory does not grow
+COMMIT_QUEUE_BYTES_MAX: Final = 64 * 1024 * 1024  # the same, for few large events
+COMMIT_GROUP_BYTES_MAX: Final = 16 * 1024 * 1024  # a commit of large events must not hold up all others
+APPEND_EVENTS_MAX: Final = 256  # events of one append; a batch of 64 steps with their notes fits
+STREAM_CHARS_MAX: Final = 640  # `operation:` with a principal and an operation id of the longest kind
+ACTOR_BYTES_MAX: Final = 256
+USE_KEYS_MAX: Final = 16  # keys one append may consume
+USE_KEY_BYTES_MAX: Final = 320
+JOURNAL_READ_EVENTS_MAX: Final = 10_000  # events of one page, whatever the caller asks for
+JOURNAL_READ_BYTES_MAX: Final = 32 * 1024 * 1024  # a page ends early here
+JOURNAL_INLINE_EVENTS: Final = 64  # a stream's first events are read without a thread hop; it costs under 1 ms
+STREAM_VERSIONS_CACHED: Final = 8_192
+JOURNAL_BUSY_MS_MAX: Final = 5_000  # how long another program's lock on the file is waited for
+JOURNAL_VERIFY_START_EVENTS: Final = 10_000  # verified before the first append; a longer log is verified at its end only
 RECOVERY_PASS_MAX: Final = 1_024
 
 # --- channels (spec §11) --------------------------------------------------------------------------------------
@@ -91,6 +104,14 @@ CONNECTION_REQUESTS_MAX: Final = 256  # in flight on one connection
 SOCKET_PATH_BYTES_MAX: Final = 104
 DAEMON_IDLE_EXIT_S: Final = 900
 HELLO_MS_MAX: Final = 5_000  # a peer that never says hello holds no slot
+CONTROL_CONNECTIONS_MAX: Final = 16  # counted apart, so that no number of agents locks the operator out
+UNSENT_BYTES_MAX: Final = 2 * FRAME_BYTES_MAX  # replies a slow reader has not taken; one more and it is cut off
+WRITE_STALL_MS_MAX: Final = 30_000  # a peer that takes nothing for this long is gone
+DAEMON_DRAIN_MS_MAX: Final = 5_000  # what is in flight at SIGTERM may end by itself for this long
+DAEMON_START_MS_MAX: Final = 10_000  # a daemon that is not ready by then has failed to start
+LEASE_WAIT_MS_MAX: Final = 5_000  # a daemon that is just going lets go of its lease within this
+CALL_MARGIN_MS: Final = 15_000  # what a client grants the daemon beyond a call's own deadline
+LOG_TAIL_BYTES: Final = 4_096  # how much of the daemon's log an error quotes
 
 # --- applications (spec §8.1) ---------------------------------------------------------------------------------
 APP_CALL_MS_MAX: Final = 1_000  # one call to one application; only that application pays
@@ -106,6 +127,13 @@ DRAG_STEPS: Final = 24
 
 # --- desktops (spec §13) --------------------------------------------------------------------------------------
 DESKTOP_START_MS_MAX: Final = 15_000
+DESKTOP_END_MS_MAX: Final = 10_000  # the supervisor has killed and removed everything by then
+DESKTOP_LAUNCH_MS_MAX: Final = 10_000  # from the request to a running program
+DESKTOP_TERMINATE_MS: Final = 2_000  # a program may end in its own way this long before it is killed
+DESKTOP_SIDE_MIN: Final = 64  # a screen too small for one title bar is a mistake
+DESKTOP_NAME_CHARS_MAX: Final = 32  # socket paths below the desktop's folder must fit 108 bytes
+DESKTOP_LOG_TAIL_BYTES: Final = 2_000  # how much of a part's log an error quotes
+DISPLAY_TRIES_MAX: Final = 16  # other starters may take the number first
 DESKTOP_WIDTH_DEFAULT: Final = 1280
 DESKTOP_HEIGHT_DEFAULT: Final = 800
 DESKTOP_SIDE_MAX: Final = 8192
