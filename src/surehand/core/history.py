@@ -1,8 +1,9 @@
 """What the journal says about an operation: the event vocabulary, the fold over a stream, and idempotency (spec §5.3).
 
 Guarantees: a claim without a terminal or a release reads as `outcome_unknown`, whatever else is known; a stream that
-breaks the vocabulary raises instead of being guessed at; a terminal, once folded, is never replaced. Resolutions by a
-person stand beside it.
+breaks the vocabulary raises instead of being guessed at; a terminal, once folded, is never replaced. What a person
+resolved stands beside it. Payloads may carry more fields than are named here: readers of tomorrow's journals must not
+break on today's, nor today's on tomorrow's.
 """
 
 from __future__ import annotations
@@ -12,11 +13,11 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from surehand.core.lifecycle import Gate, Happening, Operation, State
+from surehand.core.lifecycle import ENDED, Happening, Operation, State
 from surehand.errors import JournalRecovery
 from surehand.model.events import Event
 from surehand.model.outcome import Proof, Terminal
-from surehand.model.record import Record, check_hash, check_identifier, convert
+from surehand.model.record import Record, check_identifier
 
 REFUSED: Final = "operation.refused.v1"
 APPROVAL_REQUESTED: Final = "operation.approval_requested.v1"
@@ -27,31 +28,37 @@ RELEASED: Final = "operation.released.v1"
 TERMINAL: Final = "operation.terminal.v1"
 RESOLVED: Final = "operation.resolved.v1"
 
-#: Every event type of an operation's stream, and nothing else.
-EVENT_TYPES: Final = frozenset({REFUSED, APPROVAL_REQUESTED, APPROVED, DENIED, CLAIMED, RELEASED, TERMINAL, RESOLVED})
+
+class _Payload(Record, frozen=True, kw_only=True, forbid_unknown_fields=False):
+    """What the fold needs of a payload."""
 
 
-class Refused(Record, frozen=True, kw_only=True):
-    """Payload of `operation.refused.v1`: an attempt ended before its claim."""
+class Refused(_Payload, frozen=True, kw_only=True):
+    """Payload of `operation.refused.v1` and `operation.released.v1`: an attempt ended; nothing happened.
 
-    action_hash: str
-    gate: Gate
+    Never with observed text: what the screen said has no place in evidence that is kept for ever.
+    """
+
     code: str
+    gate: str = ""
+    message: str = ""
+    action_hash: str = ""
+    coalesced: int = 0
 
 
-class ApprovalRequested(Record, frozen=True, kw_only=True):
+class ApprovalRequested(_Payload, frozen=True, kw_only=True):
     """Payload of `operation.approval_requested.v1`."""
 
     action_hash: str
     approval_id: str
     presentation_hash: str
-    presentation: dict[str, Any]
     requested_at_ms: int
     expires_at_ms: int
-    needed: int
+    needed: int = 1
+    presentation: dict[str, Any] = {}
 
 
-class Answered(Record, frozen=True, kw_only=True):
+class Answered(_Payload, frozen=True, kw_only=True):
     """Payload of `operation.approved.v1` and `operation.denied.v1`; `how` says by what proof.
 
     An approval that nobody answered is denied with `how` "unanswered", which is neither a person's yes nor a no.
@@ -66,73 +73,54 @@ class Answered(Record, frozen=True, kw_only=True):
     reason: str = ""
 
 
-class Claimed(Record, frozen=True, kw_only=True):
+class Claimed(_Payload, frozen=True, kw_only=True):
     """Payload of `operation.claimed.v1`: the point of no silent return.
 
-    `request` is redacted, `reconcile_key` is keyed, `receipt` holds what is already known of the receipt, so that
-    recovery can write an honest `outcome_unknown` without asking anybody. `standing` names the standing grant used.
+    `app` and `place` let a replay be hashed when the scene is gone. `request` is redacted, `reconcile_key` is keyed,
+    `receipt` holds what is already known of the receipt, so that recovery can write an honest `outcome_unknown`
+    without asking anybody. `standing` names the standing grant that was used.
     """
 
     action_hash: str
-    app: str
-    place: str
-    effect: str
-    reconcile_key: str
-    permit_nonce: str
-    permit_expires_at_ms: int
-    decision: dict[str, Any]
-    request: dict[str, Any]
-    receipt: dict[str, Any]
-    claimed_at_ms: int
+    app: str = ""
+    place: str = ""
+    effect: str = ""
+    reconcile_key: str = ""
+    permit_nonce: str = ""
+    decision: dict[str, Any] = {}
+    request: dict[str, Any] = {}
+    receipt: dict[str, Any] = {}
+    claimed_at_ms: int = 0
     reconciles: str | None = None
     approval_id: str | None = None
     standing: str | None = None
 
-    def __post_init__(self) -> None:
-        check_hash("action_hash", self.action_hash)
-        check_identifier("permit_nonce", self.permit_nonce)
 
-
-class Released(Record, frozen=True, kw_only=True):
-    """Payload of `operation.released.v1`: the claim is given back; provably nothing happened."""
-
-    action_hash: str
-    gate: Gate
-    code: str
-
-
-class Ended(Record, frozen=True, kw_only=True):
-    """Payload of `operation.terminal.v1`."""
-
-    terminal: Terminal
-
-
-class Resolved(Record, frozen=True, kw_only=True):
+class Resolved(_Payload, frozen=True, kw_only=True):
     """Payload of `operation.resolved.v1`: a person looked into an unknown outcome (spec §5.7)."""
 
-    answer: Literal["happened", "not_happened"]
-    by: str
+    verdict: Literal["happened", "not_happened"]
 
 
-_PAYLOADS: Final[dict[str, type[Record]]] = {
+#: Every event type of an operation's stream with its payload; the terminal event's payload is the terminal itself.
+PAYLOADS: Final[dict[str, type[Record]]] = {
     REFUSED: Refused,
     APPROVAL_REQUESTED: ApprovalRequested,
     APPROVED: Answered,
     DENIED: Answered,
     CLAIMED: Claimed,
-    RELEASED: Released,
-    TERMINAL: Ended,
+    RELEASED: Refused,
+    TERMINAL: Terminal,
     RESOLVED: Resolved,
 }
 
-#: Where each kind of event leaves a folded attempt. `claimed` waits for its end.
-_STATES: Final[dict[str, State]] = {
+#: What an event of the stream means to the attempt it belongs to.
+_AFTER: Final[dict[str, State]] = {
     REFUSED: State.REFUSED,
     APPROVAL_REQUESTED: State.AWAITING_APPROVAL,
     APPROVED: State.APPROVED,
     DENIED: State.REFUSED,
     CLAIMED: State.CLAIMED,
-    RELEASED: State.RELEASED,
 }
 
 
@@ -143,25 +131,21 @@ def operation_stream(principal: str, operation_id: str) -> str:
     return f"operation/{principal}/{operation_id}"
 
 
-class Stored(Record, frozen=True, kw_only=True):
-    """One operation as its stream tells it.
-
-    `operation.state` is the last attempt's; a claim without an end folds to `outcome_unknown` with `terminal` None:
-    `interrupted_claim` is then true, and whoever starts writes the terminal from `claim.receipt`.
-    """
+class StoredOperation(Record, frozen=True, kw_only=True):
+    """One operation as its stream tells it; `operation` is the last attempt."""
 
     operation: Operation
     version: int
     claim: Claimed | None = None
-    pending: ApprovalRequested | None = None
+    approval: ApprovalRequested | None = None
     terminal: Terminal | None = None
     proof: Proof | None = None
     resolution: Literal["happened", "not_happened"] | None = None
 
     @property
     def interrupted_claim(self) -> bool:
-        """Whether a claim stands without a terminal or a release."""
-        return self.operation.claimed and self.terminal is None and self.operation.state is State.OUTCOME_UNKNOWN
+        """Whether a claim stands without an end: whoever starts must write its `outcome_unknown`."""
+        return self.claim is not None and self.terminal is None
 
     @property
     def unresolved(self) -> bool:
@@ -169,89 +153,96 @@ class Stored(Record, frozen=True, kw_only=True):
         return self.operation.state is State.OUTCOME_UNKNOWN and self.resolution is None
 
 
-def fold(principal: str, operation_id: str, events: Iterable[Event]) -> Stored | None:
+def fold(events: Iterable[Event]) -> StoredOperation | None:
     """Rebuild an operation from the verified events of its stream, in order; None for an empty stream.
 
     Raises:
         JournalRecovery: an unknown event type, a broken payload, or an order that no honest writer produces.
     """
-    folded: Stored | None = None
+    stored: StoredOperation | None = None
     for event in events:
-        folded = _fold_one(principal, operation_id, folded, event)
-    if folded is None or folded.operation.state is not State.CLAIMED:
-        return folded
-    return msgspec.structs.replace(folded, operation=folded.operation.step(Happening.LOST, code="outcome_unknown"))
+        stored = _fold_one(stored, event)
+    if stored is None or not stored.interrupted_claim:
+        return stored
+    lost = stored.operation.step(Happening.LOST, code="outcome_unknown")
+    return msgspec.structs.replace(stored, operation=lost)
 
 
-def _fold_one(principal: str, operation_id: str, folded: Stored | None, event: Event) -> Stored:
-    kind = _PAYLOADS.get(event.type)
+def _fold_one(stored: StoredOperation | None, event: Event) -> StoredOperation:
+    payload = _payload(event)
+    if isinstance(payload, Terminal):
+        return _ended(stored, payload, event)
+    if isinstance(payload, Resolved):
+        if stored is None or stored.terminal is None or stored.terminal.kind != "outcome_unknown":
+            raise JournalRecovery("a resolution stands without an unknown outcome")
+        return msgspec.structs.replace(stored, version=event.stream_version, resolution=payload.verdict)
+    if event.type == REFUSED and stored is not None and stored.claim is not None:
+        # A conflicting proposal was refused under the same id; that is no part of the operation that was claimed.
+        return msgspec.structs.replace(stored, version=event.stream_version)
+    if stored is not None and stored.terminal is not None:
+        raise JournalRecovery(f"{event.type} follows a terminal")
+    if (event.type == RELEASED) != (stored is not None and stored.interrupted_claim):
+        raise JournalRecovery(f"{event.type} does not follow what the stream says before it")
+    if event.type == RELEASED:
+        return _released(stored, payload, event)
+    return _attempted(stored, payload, event)
+
+
+def _payload(event: Event) -> Record:
+    kind = PAYLOADS.get(event.type)
     if kind is None:
         raise JournalRecovery(f"an operation's stream holds an event of type {event.type[:64]}")
-    payload = convert(kind, event.payload)
-    if isinstance(payload, Ended):
-        return _fold_terminal(folded, payload.terminal, event)
-    if isinstance(payload, Resolved):
-        if folded is None or folded.operation.state is not State.OUTCOME_UNKNOWN:
-            raise JournalRecovery("a resolution stands without an unknown outcome")
-        return msgspec.structs.replace(folded, version=event.stream_version, resolution=payload.answer)
-    if not isinstance(payload, Refused | ApprovalRequested | Answered | Claimed | Released):
-        raise JournalRecovery("an event has no fold")  # unreachable while _PAYLOADS and this list agree
-    return _fold_attempt(principal, operation_id, folded, payload, event)
+    try:
+        return msgspec.convert(event.payload, kind, strict=True)
+    except msgspec.ValidationError as error:
+        raise JournalRecovery(f"the payload of event {event.seq} ({event.type}) is broken: {error}") from error
 
 
-def _fold_attempt(
-    principal: str,
-    operation_id: str,
-    folded: Stored | None,
-    payload: Refused | ApprovalRequested | Answered | Claimed | Released,
-    event: Event,
-) -> Stored:
-    if folded is not None:
-        before = folded.operation
-        if before.state is State.CLAIMED:
-            if not isinstance(payload, Released):
-                raise JournalRecovery("an attempt goes on beside an open claim")
-        elif before.terminal_kind is not None and not isinstance(payload, Refused):
-            # A refusal may be recorded for an id that has ended (a conflict); it changes nothing.
-            raise JournalRecovery("something follows a terminal")
-        if before.terminal_kind is not None:
-            return msgspec.structs.replace(folded, version=event.stream_version)
-    if isinstance(payload, Released) and (folded is None or folded.operation.state is not State.CLAIMED):
-        raise JournalRecovery("a release stands without a claim")
-    ends_early = isinstance(payload, Refused | Released)
+def _attempted(stored: StoredOperation | None, payload: Record, event: Event) -> StoredOperation:
+    """Start or move an attempt that has no claim yet, or claim it."""
+    approval = stored.approval if stored is not None else None
+    if isinstance(payload, ApprovalRequested):
+        approval = payload
+    state = _AFTER[event.type]
     operation = Operation(
-        principal=principal,
-        operation_id=operation_id,
-        action_hash=payload.action_hash,
-        state=_STATES[event.type],
-        permit_nonce=payload.permit_nonce if isinstance(payload, Claimed) else None,
+        action_hash=getattr(payload, "action_hash", ""),
+        state=state,
         approved=event.type == APPROVED or (isinstance(payload, Claimed) and payload.approval_id is not None),
+        permit_nonce=payload.permit_nonce if isinstance(payload, Claimed) else None,
         claimed=isinstance(payload, Claimed),
-        gate=payload.gate if isinstance(payload, Refused | Released) else None,
-        code=payload.code if ends_early and isinstance(payload, Refused | Released) else None,
+        gate=payload.gate if isinstance(payload, Refused) else None,
+        code=payload.code if isinstance(payload, Refused) else None,
     )
-    pending = payload if isinstance(payload, ApprovalRequested) else folded.pending if folded is not None else None
-    return Stored(
+    return StoredOperation(
         operation=operation,
         version=event.stream_version,
         claim=payload if isinstance(payload, Claimed) else None,
-        pending=pending if event.type in (APPROVAL_REQUESTED, APPROVED) else None,
+        approval=None if state in ENDED else approval,
     )
 
 
-def _fold_terminal(folded: Stored | None, terminal: Terminal, event: Event) -> Stored:
-    if folded is None or folded.operation.state is not State.CLAIMED:
-        raise JournalRecovery("a terminal stands without a claim")
+def _released(stored: StoredOperation | None, payload: Record, event: Event) -> StoredOperation:
+    if stored is None or not isinstance(payload, Refused):
+        raise JournalRecovery("a release stands without a claim")
     operation = msgspec.structs.replace(
-        folded.operation, state=State(terminal.kind), entered=terminal.kind != "outcome_unknown", code=terminal.code
+        stored.operation, state=State.RELEASED, claimed=False, gate=payload.gate, code=payload.code
     )
+    return msgspec.structs.replace(stored, operation=operation, version=event.stream_version, claim=None)
+
+
+def _ended(stored: StoredOperation | None, terminal: Terminal, event: Event) -> StoredOperation:
+    if stored is None or not stored.interrupted_claim:
+        raise JournalRecovery("a terminal stands without an open claim")
+    operation = msgspec.structs.replace(
+        stored.operation, state=State(terminal.kind), entered=terminal.kind != "outcome_unknown", code=terminal.code
+    )
+    proof = Proof(seq=event.seq, record_hash=event.record_hash)
     return msgspec.structs.replace(
-        folded,
-        operation=operation,
-        version=event.stream_version,
-        terminal=terminal,
-        proof=Proof(seq=event.seq, record_hash=event.record_hash),
+        stored, operation=operation, version=event.stream_version, terminal=terminal, proof=proof
     )
+
+
+# --- idempotency (spec §5.3) --------------------------------------------------------------------------------------
 
 
 class Fresh(Record, frozen=True, kw_only=True):
@@ -284,17 +275,18 @@ class Unknown(Record, frozen=True, kw_only=True):
 Verdict = Fresh | Replay | Conflict | Wait | Unknown
 
 
-def idempotency(stored: Stored | None, in_flight_hash: str | None, action_hash: str) -> Verdict:
-    """Decide what a proposal under a (principal, operation_id) that may have been seen before is (spec §5.3).
+def idempotency(stored: StoredOperation | None, in_flight_hash: str | None, action_hash: str) -> Verdict:
+    """Decide what a proposal under a (principal, operation id) that may have been seen before is (spec §5.3).
 
     Args:
-        stored: From `fold`, None when the journal has nothing.
-        in_flight_hash: The action hash of an attempt of this id that runs right now in this process, if any.
+        stored: From `fold`; None when the journal has nothing.
+        in_flight_hash: The action hash of an attempt of this id that runs right now in this process, if any. It wins
+            over `stored`, which cannot know that its open claim is being worked on.
         action_hash: Of the proposal.
     """
     if in_flight_hash is not None:
         return Wait() if in_flight_hash == action_hash else Conflict(action_hash=in_flight_hash)
-    if stored is None or stored.claim is None or stored.operation.state is State.RELEASED:
+    if stored is None or stored.claim is None:
         return Fresh()
     if stored.operation.action_hash != action_hash:
         return Conflict(action_hash=stored.operation.action_hash)

@@ -197,6 +197,10 @@ GATES_OF: Final[dict[State, tuple[Gate, ...]]] = {
 ENDED: Final = frozenset(state for state, row in TRANSITIONS.items() if not row)
 
 
+#: Moves that need more than the table to be legal.
+_GUARDED: Final = frozenset({_H.PERMIT_MINTED, _H.CLAIM_STORED, _H.ENTERED})
+
+
 class IllegalTransition(InternalError):
     """The table has no such move: a defect of ours, stopped before it can become an effect."""
 
@@ -204,19 +208,17 @@ class IllegalTransition(InternalError):
 class Operation(Record, frozen=True, kw_only=True):
     """One attempt, as a frozen record; `step` returns the next one.
 
-    `permit_nonce` is the permit it holds, `claimed` and `entered` are facts that stay true, `gate` and `code` say who
-    refused or released it and why.
+    Whoever holds it keeps it under its key, (principal, operation id). `permit_nonce` is the permit it holds, `claimed`
+    and `entered` are facts that stay true, `gate` and `code` say who refused or released it and why.
     """
 
-    principal: str
-    operation_id: str
-    action_hash: str
+    action_hash: str = ""
     state: State = State.PROPOSED
     permit_nonce: str | None = None
     approved: bool = False
     claimed: bool = False
     entered: bool = False
-    gate: Gate | None = None
+    gate: str | None = None
     code: str | None = None
 
     @property
@@ -233,6 +235,7 @@ class Operation(Record, frozen=True, kw_only=True):
         self,
         happening: Happening,
         *,
+        action_hash: str | None = None,
         permit_nonce: str | None = None,
         gate: Gate | None = None,
         code: str | None = None,
@@ -241,6 +244,7 @@ class Operation(Record, frozen=True, kw_only=True):
 
         Args:
             happening: What happened.
+            action_hash: With `FOUND_FRESH`: what the proposal would do.
             permit_nonce: With `PERMIT_MINTED`: which permit. With `CLAIM_STORED`: the one the claim consumed.
             gate: With `REFUSED` and `RELEASED`: who said no. Defaults to the only gate of the state.
             code: With those, and with terminals that are no success: one of spec §12.
@@ -251,23 +255,32 @@ class Operation(Record, frozen=True, kw_only=True):
         after = TRANSITIONS[self.state].get(happening)
         if after is None:
             raise IllegalTransition(f"{happening} cannot follow {self.state}")
+        changes: dict[str, object] = {"state": after}
+        if happening is Happening.FOUND_FRESH and action_hash:
+            changes["action_hash"] = action_hash
+        elif happening is Happening.APPROVED:
+            changes["approved"] = True
+        elif happening in _GUARDED:
+            changes.update(self._guarded(happening, permit_nonce))
+        elif happening in (Happening.REFUSED, Happening.RELEASED):
+            changes["gate"] = self._gate(gate)
+        if code is not None:
+            changes["code"] = code
+        return msgspec.structs.replace(self, **changes)
+
+    def _guarded(self, happening: Happening, permit_nonce: str | None) -> dict[str, object]:
+        """Check what the table alone cannot: which permit it is that is minted, consumed and entered with."""
         if happening is Happening.PERMIT_MINTED:
-            if permit_nonce is None:
+            if not permit_nonce:
                 raise IllegalTransition("a minted permit has a nonce")
-            return self._with(state=after, permit_nonce=permit_nonce)
+            return {"permit_nonce": permit_nonce}
         if happening is Happening.CLAIM_STORED:
-            if self.permit_nonce is None or permit_nonce != self.permit_nonce:
+            if not permit_nonce or permit_nonce != self.permit_nonce:
                 raise IllegalTransition("the claim consumed another permit than the one this operation holds")
-            return self._with(state=after, claimed=True)
-        if happening is Happening.ENTERED:
-            if not self.claimed or self.permit_nonce is None:
-                raise IllegalTransition("dispatch needs a durable claim and a consumed permit")
-            return self._with(state=after, entered=True)
-        if happening is Happening.APPROVED:
-            return self._with(state=after, approved=True)
-        if happening in (Happening.REFUSED, Happening.RELEASED):
-            return self._with(state=after, gate=self._gate(gate), code=code)
-        return self._with(state=after, code=code) if code else self._with(state=after)
+            return {"claimed": True}
+        if not self.claimed or not self.permit_nonce:
+            raise IllegalTransition("dispatch needs a durable claim and a consumed permit")
+        return {"entered": True}
 
     def through(self, *happenings: Happening) -> Operation:
         """Return the operation after several happenings that carry nothing."""
@@ -283,9 +296,6 @@ class Operation(Record, frozen=True, kw_only=True):
         if gate not in gates:
             raise IllegalTransition(f"{self.state} is not refused at {gate}")
         return gate
-
-    def _with(self, **changes: object) -> Operation:
-        return msgspec.structs.replace(self, **changes)
 
 
 def mermaid() -> str:
