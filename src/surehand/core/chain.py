@@ -32,7 +32,7 @@ CONSUMED: Final = "consumed"
 EVENT_ID_RANDOM_BYTES: Final = 10
 
 _TYPE: Final = re.compile(r"[a-z][a-z_]{0,62}\.[a-z][a-z_]{0,62}\.v[1-9][0-9]{0,3}")
-_STREAM: Final = re.compile(rf"[A-Za-z0-9._:-]{{1,{limits.STREAM_CHARS_MAX}}}")
+_STREAM: Final = re.compile(rf"[A-Za-z0-9._:/-]{{1,{limits.STREAM_CHARS_MAX}}}")
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _UUID_MS_MAX: Final = 2**48 - 1
 
@@ -83,7 +83,7 @@ def draft(event: NewEvent) -> Draft:
     if _TYPE.fullmatch(event.type) is None:
         raise InvalidRequest("an event type reads noun.verb.vN", details={"type": event.type[:64]})
     if _STREAM.fullmatch(event.stream) is None:
-        raise InvalidRequest(f"a stream must be 1..{limits.STREAM_CHARS_MAX} of A-Z a-z 0-9 . _ : -")
+        raise InvalidRequest(f"a stream must be 1..{limits.STREAM_CHARS_MAX} of A-Z a-z 0-9 . _ : / -")
     check_text("actor", event.actor, limits.ACTOR_BYTES_MAX, empty=False)
     if event.expected_version is not None:
         check_range("expected_version", event.expected_version, 0, limits.INTEGER_MAX)
@@ -110,10 +110,14 @@ def check_uses(keys: Mapping[str, int]) -> None:
         check_range("most uses", uses_max, 1, limits.INTEGER_MAX)
 
 
+def consumed_member(counts: Mapping[str, int], keys: Mapping[str, int]) -> dict[str, Any]:
+    """Return the context member that says which use of which key an append is, and of how many."""
+    return {CONSUMED: {key: {"use": counts[key], "of": keys[key]} for key in keys}}
+
+
 def with_consumed(first: Draft, counts: Mapping[str, int], keys: Mapping[str, int]) -> Draft:
-    """Return the draft whose context also says which use of which key this append is, and of how many."""
-    consumed = {key: {"use": counts[key], "of": keys[key]} for key in keys}
-    return first._replace(context=canonical.encode({**first.event.context, CONSUMED: consumed}))
+    """Return the draft whose context also says what the append consumed, so that the chain covers the counts."""
+    return first._replace(context=canonical.encode({**first.event.context, **consumed_member(counts, keys)}))
 
 
 def seal(new: Draft, head: Head, *, stream_version: int, event_id: str, occurred_at: str) -> Row:
