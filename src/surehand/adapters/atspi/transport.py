@@ -4,9 +4,10 @@ The codecs are dbus-fast's; this module is the only one that touches its private
 dependency is pinned. The transport is our own because the stock writer drops the connection when the socket is full.
 
 Promises: a call ends with the reply, the peer's error, silence for its own time-out, or the loss of the connection,
-and never otherwise; a signal that the peer sent before a reply is handed over before that reply; a frame above
-`limits.DBUS_MESSAGE_BYTES_MAX` is never decoded; a peer that stops reading costs `limits.DBUS_UNSENT_BYTES_MAX` of
-memory; a reply from anybody but the called unique name is ignored. It never retries.
+and never otherwise; a signal that the peer sent before a reply is handed over before that reply; a frame that is above
+`limits.DBUS_MESSAGE_BYTES_MAX` or does not decode is dropped alone, because others share the bus with its sender; a
+peer that stops reading costs `limits.DBUS_UNSENT_BYTES_MAX` of memory; a reply from anybody but the called unique name
+is ignored. It never retries.
 """
 
 from __future__ import annotations
@@ -133,9 +134,11 @@ class Connection(asyncio.Protocol):
         self.peer_pid = 0
         self.peer_uid = -1
         self.closed = False
-        #: Replies and signals received and calls sent; benchmarks and tests read them.
+        #: What went over the wire; benchmarks and tests read these.
         self.calls_sent = 0
         self.bytes_received = 0
+        self.frames_dropped = 0
+        self._skip_bytes = 0
         self._on_signal = on_signal
         self._on_closed = on_closed
         self._loop = asyncio.get_running_loop()
@@ -289,10 +292,7 @@ class Connection(asyncio.Protocol):
         self.bytes_received += len(data)
         if self._greeting is not None and not self._greet():
             return
-        try:
-            self._take_frames()
-        except Exception:  # noqa: BLE001 - any decoding fault of the peer's bytes ends this connection, nothing else
-            self.close()
+        self._take_frames()
 
     def _greet(self) -> bool:
         line, ended, rest = bytes(self._incoming).partition(b"\r\n")
@@ -311,20 +311,25 @@ class Connection(asyncio.Protocol):
 
     def _take_frames(self) -> None:
         buffer, position, now = self._incoming, 0, self._loop.time()
-        while len(buffer) - position >= _FIXED_HEADER_BYTES:
+        while True:
+            skipped = min(self._skip_bytes, len(buffer) - position)
+            position += skipped
+            self._skip_bytes -= skipped
+            if len(buffer) - position < _FIXED_HEADER_BYTES:
+                break
             size = _frame_bytes(buffer, position)
             if size > limits.DBUS_MESSAGE_BYTES_MAX:
-                self.close()
-                return
+                self.frames_dropped += 1
+                self._skip_bytes = size
+                continue
             if len(buffer) - position < size:
                 break
-            frame = bytes(buffer[position : position + size])
+            message = _decode(bytes(buffer[position : position + size]))
             position += size
-            message = Unmarshaller(io.BytesIO(frame)).unmarshall()  # type: ignore[arg-type]
             if message is None:
-                self.close()
-                return
-            self._dispatch(message, now)
+                self.frames_dropped += 1
+            else:
+                self._dispatch(message, now)
         del buffer[:position]
 
     def _dispatch(self, message: Message, now: float) -> None:
@@ -332,7 +337,10 @@ class Connection(asyncio.Protocol):
         if kind is MessageType.SIGNAL:
             if self._on_signal is not None:
                 path, interface, member = message.path or "", message.interface or "", message.member or ""
-                self._on_signal(Signal(message.sender or "", path, interface, member, message.body))
+                try:
+                    self._on_signal(Signal(message.sender or "", path, interface, member, message.body))
+                except Exception as error:  # noqa: BLE001 - a defect in a reader must not cost the connection
+                    self._loop.call_exception_handler({"message": "signal reader failed", "exception": error})
         elif kind is MessageType.METHOD_CALL:
             self._answer(message)
         else:
@@ -391,6 +399,15 @@ def _frame_bytes(buffer: bytearray, position: int) -> int:
     body = int.from_bytes(buffer[position + 4 : position + 8], order)
     fields = int.from_bytes(buffer[position + 12 : position + 16], order)
     return _FIXED_HEADER_BYTES + fields + (-fields % 8) + body
+
+
+def _decode(frame: bytes) -> Message | None:
+    """Return the message in a frame, or None when its bytes are not one."""
+    try:
+        message: Message | None = Unmarshaller(io.BytesIO(frame)).unmarshall()  # type: ignore[arg-type]
+    except Exception:  # noqa: BLE001 - the decoder raises many kinds; all mean that the peer sent nonsense
+        return None
+    return message
 
 
 def parse_address(address: str) -> list[str]:
