@@ -38,12 +38,19 @@ SCENE_DEPTH_MAX: Final = 64
 FIELD_BYTES_STORED_MAX: Final = 4096  # a name longer than this is cut and marked when it is read
 CHILDREN_READ_MAX: Final = 5_000  # one virtual list of a million rows must not stall the read
 POINT_REGION_PX: Final = 64
+CONTEXT_PARTS_MAX: Final = 8  # the nearest labels around a target; farther ones identify nothing more
+CONTEXT_SCAN_NODES_MAX: Final = 256  # nodes looked at to find one row's label
+CONTEXT_ROW_TEXTS_MAX: Final = 6  # texts of a row that may tell it from a row with the same first text
+LABEL_SURFACES_MAX: Final = 256  # windows whose labels one session keeps
+CANDIDATES_MAX: Final = 10  # elements named in one error
 
 # --- queries (spec §8.4) --------------------------------------------------------------------------------------
 QUERY_FILTERS_MAX: Final = 32
 QUERY_RESULTS_MAX: Final = 10_000
 QUERY_REGEX_BYTES_MAX: Final = 256
 QUERY_TEXT_BYTES_MAX: Final = 16 * 1024
+QUERY_DEPTH_MAX: Final = 4  # a query inside a relation of a query; deeper is an attack on recursion
+QUERY_REGEX_MEMORY_BYTES: Final = 1024 * 1024  # what one compiled pattern and its automaton may take
 
 # --- text form and diffs (spec §8.5) --------------------------------------------------------------------------
 RENDER_NODES_DEFAULT: Final = 600
@@ -74,6 +81,10 @@ APPROVALS_PENDING_MAX: Final = 256  # per principal: an agent cannot bury its op
 STANDING_USES_MAX: Final = 10_000
 POLICY_MS_MAX: Final = 5_000
 POLICY_RULES_MAX: Final = 1_000
+POLICY_BYTES_MAX: Final = 1024 * 1024  # a rule file is written by a person
+POLICY_PATTERNS_MAX: Final = 256  # patterns in one condition
+POLICY_STARS_MAX: Final = 8  # each * multiplies the cost of one comparison
+APPROVALS_NEEDED_MAX: Final = 16
 GRANT_BYTES_MAX: Final = 16 * 1024
 REASON_CHARS_MAX: Final = 1_000
 
@@ -87,11 +98,13 @@ APPEND_EVENTS_MAX: Final = 256  # events of one append; a batch of 64 steps with
 STREAM_CHARS_MAX: Final = 640  # `operation:` with a principal and an operation id of the longest kind
 ACTOR_BYTES_MAX: Final = 256
 USE_KEYS_MAX: Final = 16  # keys one append may consume
-USE_KEY_BYTES_MAX: Final = 320
+USE_KEY_CHARS_MAX: Final = 320
 JOURNAL_READ_EVENTS_MAX: Final = 10_000  # events of one page, whatever the caller asks for
 JOURNAL_READ_BYTES_MAX: Final = 32 * 1024 * 1024  # a page ends early here
 JOURNAL_INLINE_EVENTS: Final = 64  # a stream's first events are read without a thread hop; it costs under 1 ms
 STREAM_VERSIONS_CACHED: Final = 8_192
+JOURNAL_CHECKPOINT_PAGES: Final = 4_000  # 16 MB of write-ahead log between two moves into the file
+JOURNAL_WAL_BYTES_KEPT: Final = 64 * 1024 * 1024
 JOURNAL_BUSY_MS_MAX: Final = 5_000  # how long another program's lock on the file is waited for
 JOURNAL_VERIFY_START_EVENTS: Final = 10_000  # verified before the first append; a longer log is verified at its end only
 RECOVERY_PASS_MAX: Final = 1_024
@@ -124,6 +137,14 @@ EVENT_COALESCE_MS: Final = 5
 # --- input (spec §10) -----------------------------------------------------------------------------------------
 KEYMAP_SETTLE_MS_MAX: Final = 1_000  # a toolkit must have read a changed keymap before the key is sent
 DRAG_STEPS: Final = 24
+
+# --- X11 (spec §10, §13) --------------------------------------------------------------------------------------
+X_CALL_MS_MAX: Final = 5_000  # a display server that hangs costs one call this long
+X_PROPERTY_BYTES_MAX: Final = 256 * 1024  # an application cannot make us read an endless property
+X_TREE_DEPTH_MAX: Final = 32  # windows inside windows
+X_TREE_WINDOWS_MAX: Final = 4_096  # windows of one application asked to draw themselves
+WINDOWS_MAX: Final = 1_024
+REPAINT_MS_MAX: Final = 1_000  # an application must draw a window this soon after it was asked to
 
 # --- desktops (spec §13) --------------------------------------------------------------------------------------
 DESKTOP_START_MS_MAX: Final = 15_000

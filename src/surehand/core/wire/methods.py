@@ -1,0 +1,51 @@
+"""Every method by name, and which socket knows it (spec §11).
+
+A method that is not in a socket's table does not exist there: approval and policy methods are unknown on the agent
+socket, and acting methods are unknown on the control socket. `READS` may be asked again after a lost connection;
+nothing else ever is (spec §11).
+"""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+
+Role = Literal["agent", "control"]
+
+#: Reads of an agent: no effect, so a client may ask once more after a reconnect.
+READS: Final = frozenset(
+    {"capabilities", "apps", "surfaces", "observe", "query", "propose", "read_text", "screenshot", "wait", "status"}
+)
+
+#: What can have an effect on the desktop; sent once per presentation, found again by operation id.
+EFFECTS: Final = frozenset({"act", "batch"})
+
+AGENT_METHODS: Final = READS | EFFECTS | {"cancel", "end_session"}
+
+#: What an operator may ask again safely.
+CONTROL_READS: Final = frozenset(
+    {
+        "approvals",
+        "ps",
+        "policy",
+        "audit.verify",
+        "audit.show",
+        "audit.report",
+        "keys",
+        "desktop.list",
+        "standing.list",
+    }
+)
+
+CONTROL_METHODS: Final = CONTROL_READS | {
+    "answer",
+    "resolve",
+    "standing.grant",
+    "standing.revoke",
+    "stop",
+    "desktop.start",
+    "desktop.stop",
+    "desktop.launch",
+    "events.subscribe",
+}
+
+METHODS: Final[dict[str, frozenset[str]]] = {"agent": AGENT_METHODS, "control": CONTROL_METHODS}

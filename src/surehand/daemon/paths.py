@@ -1,0 +1,145 @@
+"""The daemon's folders and sockets on disk: made private, checked before use, never through a symlink.
+
+Guarantees:
+- A folder is ours, 0700 (0711 where the operator admits other uids), and not a symlink, or the start is refused.
+- A socket file is replaced only by the holder of the lease, and only if it is a socket of ours.
+- At the end only the very file that was bound is removed (device and inode are compared).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import socket
+import stat
+import time
+from pathlib import Path
+from typing import Final
+
+from surehand import limits
+from surehand.core.wire.places import Places
+from surehand.errors import PermissionMissing, Unavailable
+
+_PRIVATE_DIR: Final = 0o700
+_PASSABLE_DIR: Final = 0o711
+_PRIVATE_SOCKET: Final = 0o600
+_OPEN_SOCKET: Final = 0o666
+_LEASE_POLL_S: Final = 0.02
+_ELSEWHERE: Final = "set SUREHAND_RUNTIME_DIR to a folder of yours"
+
+
+def prepare(places: Places, *, foreign: bool) -> None:
+    """Make and check the runtime folder and the socket folder. `foreign`: other uids must reach the sockets."""
+    prepare_dir(Path(places.runtime_dir), foreign=foreign)
+    socket_dir = Path(places.socket_dir)
+    if socket_dir != Path(places.runtime_dir):
+        prepare_dir(socket_dir.parent, foreign=foreign)
+        prepare_dir(socket_dir, foreign=foreign)
+
+
+def prepare_dir(path: Path, *, foreign: bool = False) -> None:
+    """Make a private folder if it is missing, then check it whoever made it.
+
+    Raises:
+        PermissionMissing: a symlink, not a folder, someone else's, or open to others.
+    """
+    mode = _PASSABLE_DIR if foreign else _PRIVATE_DIR
+    if not path.parent.exists():
+        prepare_dir(path.parent, foreign=foreign)
+    try:
+        path.mkdir(mode=mode)
+        path.chmod(mode)  # whatever the umask made of it
+    except FileExistsError:
+        pass  # checked below like one we made
+    except OSError as error:
+        raise PermissionMissing(f"cannot make {path}: {error.strerror}", fix=_ELSEWHERE) from error
+    facts = path.lstat()
+    if stat.S_ISLNK(facts.st_mode) or not stat.S_ISDIR(facts.st_mode):
+        raise PermissionMissing(f"{path} is not a real folder", fix=f"remove {path} and start again")
+    if facts.st_uid != os.getuid():
+        raise PermissionMissing(f"{path} belongs to uid {facts.st_uid}", fix=_ELSEWHERE)
+    if stat.S_IMODE(facts.st_mode) & ~mode:
+        raise PermissionMissing(f"{path} is open to others", fix=f"chmod {mode:o} {path}")
+
+
+class Lease:
+    """The right to be the one daemon of a runtime folder; the kernel ends it with the process."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+
+    @classmethod
+    def take(cls, path: str, *, wait_ms: int = limits.LEASE_WAIT_MS_MAX) -> Lease:
+        """Take the lease, waiting for a daemon that is just ending.
+
+        Raises:
+            Unavailable: another daemon holds it; `details` names its pid.
+        """
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        end = time.monotonic() + wait_ms / 1000
+        while True:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if time.monotonic() >= end:
+                    holder = os.pread(descriptor, 32, 0).decode("ascii", "replace").strip()
+                    os.close(descriptor)
+                    raise Unavailable(
+                        "a daemon already runs for this folder",
+                        fix="use it, or end it with `surehand stop`",
+                        details={"pid": holder},
+                    ) from None
+                time.sleep(_LEASE_POLL_S)
+                continue
+            break
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, f"{os.getpid()}\n".encode("ascii"), 0)
+        return cls(descriptor)
+
+    def release(self) -> None:
+        """Let the next daemon in. The file stays: removing it would let two processes lock two files."""
+        os.close(self._descriptor)
+
+
+class Listening:
+    """A bound, listening socket and the identity of its file."""
+
+    def __init__(self, path: str, bound: socket.socket) -> None:
+        self.path = path
+        self.socket = bound
+        facts = os.lstat(path)
+        self._identity = (facts.st_dev, facts.st_ino)
+
+    def remove(self) -> None:
+        """Remove the socket's file if it is still the one we made."""
+        with contextlib.suppress(FileNotFoundError):
+            facts = os.lstat(self.path)
+            if (facts.st_dev, facts.st_ino) == self._identity:
+                Path(self.path).unlink()
+
+
+def listen(path: str, _lease: Lease, *, foreign: bool, backlog: int) -> Listening:
+    """Bind and listen at `path`, replacing what a dead daemon left. Takes the lease as proof that we may.
+
+    Raises:
+        PermissionMissing: something else than a socket of ours is there.
+    """
+    with contextlib.suppress(FileNotFoundError):
+        facts = os.lstat(path)
+        if not stat.S_ISSOCK(facts.st_mode) or facts.st_uid != os.getuid():
+            raise PermissionMissing(f"{path} is not a socket of ours", fix=f"look at what made it, then remove {path}")
+        Path(path).unlink()
+    bound = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
+    before = os.umask(0o177)
+    try:
+        bound.bind(path)
+    except OSError:
+        bound.close()
+        raise
+    finally:
+        os.umask(before)
+    Path(path).chmod(_OPEN_SOCKET if foreign else _PRIVATE_SOCKET)
+    bound.listen(backlog)
+    bound.setblocking(False)
+    return Listening(path, bound)
