@@ -1,0 +1,175 @@
+"""How an operation that was entered ends: one table from what is known to the terminal (spec §3.5, §8.3, §9, §10).
+
+Guarantees, each tested over every combination: exactly one row applies; "verified" is said only of what was read
+back; "failed" only of a definite no-effect or a stable contradiction after the application acknowledged; a handler
+that may still be running is never "failed"; `retry_safe` is true only where provably nothing happened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, Literal
+
+from surehand.model.outcome import UNKNOWN_STATEMENT, Effect, TerminalKind
+from surehand.model.record import Record
+
+Status = Literal["done", "sent", "no_effect", "unknown"]
+Verified = Literal["verified", "contradicted", "unreadable", "not_asked", "pending"]
+Context = Literal["not_applicable", "unchanged", "changed_by_person", "changed", "unreadable"]
+
+
+class Known(Record, frozen=True, kw_only=True):
+    """Everything that is known about an entered operation when it is time to say how it ended.
+
+    Args:
+        status: What the actor said. `no_effect` is its proof that nothing happened.
+        verification: What reading back said. `pending` means that the budget ended while it still could come true.
+        context: The background sample before and after (spec §10).
+        interrupted: The person took over; the actor stopped between two units.
+        cancelled: The caller cancelled after entering.
+        expired: The deadline passed after entering.
+        meaning_changed: The target's context changed while a delayed handler was awaited (spec §8.3).
+        withheld: Release policy kept the output back.
+        delivered: Units of input that were delivered, for the message of an interruption.
+        no_effect_code: Why the application refused, as a code of spec §12.
+    """
+
+    status: Status
+    verification: Verified
+    context: Context = "not_applicable"
+    interrupted: bool = False
+    cancelled: bool = False
+    expired: bool = False
+    meaning_changed: bool = False
+    withheld: bool = False
+    delivered: int = 0
+    no_effect_code: str = "internal"
+
+
+class Ending(Record, frozen=True, kw_only=True):
+    """What the terminal says. `code` is None for a success and for an interruption."""
+
+    kind: TerminalKind
+    effect: Effect
+    code: str | None
+    message: str | None
+    retry_safe: bool
+
+
+def _unknown(why: str, *, effect: Effect = "unknown") -> Callable[[Known], Ending]:
+    ending = Ending(
+        kind="outcome_unknown",
+        effect=effect,
+        code="outcome_unknown",
+        message=f"{why} {UNKNOWN_STATEMENT}",
+        retry_safe=False,
+    )
+    return lambda _: ending
+
+
+def _interrupted(known: Known) -> Ending:
+    nothing = known.status == "no_effect" and known.delivered == 0
+    return Ending(
+        kind="interrupted",
+        effect="unknown",
+        code=None,
+        message=f"A person took over. {known.delivered} units of input had been delivered.",
+        retry_safe=nothing,
+    )
+
+
+def _no_effect(known: Known) -> Ending:
+    if known.cancelled:
+        code, message = "cancelled", "It was cancelled, and nothing had happened."
+    elif known.expired:
+        code, message = "timeout", "The deadline passed, and nothing had happened."
+    else:
+        code, message = known.no_effect_code, "The application refused; nothing happened."
+    return Ending(kind="failed", effect="unknown", code=code, message=message, retry_safe=True)
+
+
+def _contradicted(_: Known) -> Ending:
+    return Ending(
+        kind="failed",
+        effect="executed_unverified",
+        code="verification_failed",
+        message="The application acknowledged, and what was read back stays different from what was expected.",
+        retry_safe=False,
+    )
+
+
+def _executed(effect: Effect) -> Callable[[Known], Ending]:
+    success = Ending(kind="succeeded", effect=effect, code=None, message=None, retry_safe=False)
+    withheld = Ending(
+        kind="withheld",
+        effect=effect,
+        code="policy_denied",
+        message="It happened; its output was not released.",
+        retry_safe=False,
+    )
+    return lambda known: withheld if known.withheld else success
+
+
+Rule = tuple[str, Callable[[Known], bool], Callable[[Known], Ending]]
+
+#: First match decides. Each row: its name, when it applies, how it ends.
+RULES: Final[tuple[Rule, ...]] = (
+    # A foreground that moved, or could not be sampled, contradicts every claim about what was done, even "nothing".
+    (
+        "context changed",
+        lambda k: k.context == "changed",
+        _unknown("Something other than the person changed the foreground, the focus or the pointer."),
+    ),
+    (
+        "context unreadable",
+        lambda k: k.context == "unreadable",
+        _unknown("Whether the foreground, the focus and the pointer stayed as they were could not be read."),
+    ),
+    # An interruption that cannot say what was delivered is no interruption but an unknown.
+    ("person took over", lambda k: k.interrupted and k.status != "unknown", _interrupted),
+    ("proven no effect", lambda k: k.status == "no_effect", _no_effect),
+    (
+        "actor does not know",
+        lambda k: k.status == "unknown",
+        _unknown("It was sent, and what became of it is not known."),
+    ),
+    # The expected effect may itself change the meaning of its target; only that excuses a change.
+    (
+        "meaning changed in delay",
+        lambda k: k.meaning_changed and k.verification != "verified",
+        _unknown("What the target means changed while the application had not run its handler yet."),
+    ),
+    ("read back", lambda k: k.verification == "verified", _executed("verified")),
+    (
+        "stable contradiction",
+        lambda k: k.verification == "contradicted" and k.status == "done",
+        _contradicted,
+    ),
+    (
+        "still running",
+        lambda k: k.verification in ("contradicted", "pending"),
+        _unknown("The expected effect was not seen in time; it may still come."),
+    ),
+    ("unreadable", lambda k: k.verification == "unreadable", _unknown("The result could not be read back.")),
+    (
+        "cut off after entering",
+        lambda k: k.cancelled or k.expired,
+        _unknown("It was cut off after it had been sent.", effect="executed_unverified"),
+    ),
+    (
+        "not acknowledged",
+        lambda k: k.status == "sent",
+        _unknown("It was delivered, not acknowledged in time, and nothing was read back."),
+    ),
+    ("acknowledged", lambda _: True, _executed("executed_unverified")),
+)
+
+
+def terminal_of(known: Known) -> Ending:
+    """Return the one ending of an entered operation; total over everything that can be known."""
+    return next(end(known) for _, applies, end in RULES if applies(known))
+
+
+def rule_of(known: Known) -> str:
+    """Return the name of the row that decides, for tests and explanations."""
+    return next(name for name, applies, _ in RULES if applies(known))

@@ -1,0 +1,270 @@
+"""The built-in evaluator: rules are compiled once, and every request is decided twice (spec §6.1).
+
+Guarantees, each a property test against a page-long reference: deny beats everything, then a question, then an
+allowance, and nothing matching is a deny; whatever is observed can only make the answer stricter; adding a rule that
+denies never permits anything; an error of any kind is a deny.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+import msgspec
+
+from surehand import limits
+from surehand.core.policy.model import CONSEQUENTIAL, PLACES, STRICTNESS, Rule
+from surehand.errors import SurehandError
+from surehand.model.decision import Decision, Facts, Obligations, Outcome, PolicyInput
+
+#: The proven fields a rule may look at, in the order in which `_proven` reads them.
+_FIELDS: Final = (
+    "principal", "action", "risk", "isolation", "app", "place", "interaction_mode", "trust_level", "backend",
+)  # fmt: skip
+_OBSERVED_FIELDS: Final = ("role", "name", "context", "title", "claimed")
+#: Longest observed text that patterns are run on; the rest cannot make an answer looser, only this part stricter.
+_OBSERVED_CHARS_MAX: Final = 4096
+
+#: Programs that run other programs: as an identity they stand for everything they could run (spec §6.2).
+_INTERPRETER: Final = re.compile(
+    r"exe:(?:.*/)?(?:python|pypy|perl|ruby|node|nodejs|deno|bun|java|lua|luajit|php|bash|dash|sh|zsh|fish|ksh|tclsh|wish"
+    r"|guile|mono|dotnet|env|busybox|wine|electron|gjs|qml|qmlscene|Rscript|julia|sudo|pkexec|bwrap|flatpak|snap)[\d.-]*"
+)
+
+Matches = Callable[[str], object]
+
+
+class Verdict(msgspec.Struct, frozen=True, kw_only=True):
+    """What one of the two passes says."""
+
+    outcome: Outcome
+    rule: str
+    reason: str
+    obligations: Obligations = Obligations()
+
+
+class _Compiled(msgspec.Struct, frozen=True, kw_only=True):
+    rule: Rule
+    is_default: bool
+    denies: bool
+    asks: bool
+    #: Index into `_FIELDS` with what it must match.
+    proven: tuple[tuple[int, Matches], ...]
+    category: frozenset[str]
+    observed: tuple[tuple[str, Matches], ...]
+    #: An interpreter's identity opens nothing: rules that allow or cover by application pass it over.
+    by_app: bool
+
+
+class Policy(msgspec.Struct, frozen=True, kw_only=True):
+    """Compiled rules under one revision. `closed` is why everything is denied, None for a working policy."""
+
+    revision: str
+    rules: tuple[_Compiled, ...] = ()
+    closed: str | None = None
+
+
+def compile_policy(rules: Iterable[Rule], defaults: Iterable[Rule], revision: str) -> Policy:
+    """Return a policy of operator rules and, behind them, the defaults that they may cover."""
+    compiled = [_compile(rule, is_default=False) for rule in rules]
+    compiled += [_compile(rule, is_default=True) for rule in defaults]
+    return Policy(revision=revision, rules=tuple(compiled))
+
+
+def deny_all(reason: str, revision: str = "closed") -> Policy:
+    """Return the policy that stands in for one that cannot be used: missing, malformed, late or erroring."""
+    return Policy(revision=revision, closed=reason[: limits.REASON_CHARS_MAX])
+
+
+def decide(policy: Policy, document: PolicyInput, decision_id: str) -> Decision:
+    """Decide a request with and without what was observed; the stricter answer stands.
+
+    Never raises: whatever goes wrong inside is a deny that says so.
+    """
+    try:
+        verdict = _decide(policy, document)
+    except SurehandError as error:
+        verdict = Verdict(outcome="deny", rule="error", reason=f"policy could not be evaluated: {error.code}")
+    except Exception as error:  # noqa: BLE001 a policy that errs must deny, whatever the error
+        verdict = Verdict(outcome="deny", rule="error", reason=f"policy could not be evaluated: {type(error).__name__}")
+    return Decision(
+        decision_id=decision_id,
+        outcome=verdict.outcome,
+        policy_revision=policy.revision,
+        rule=verdict.rule,
+        reason=verdict.reason,
+        obligations=verdict.obligations,
+    )
+
+
+def stricter(first: Verdict, second: Verdict) -> Verdict:
+    """Return the stricter of two verdicts with the obligations of both; the first where they are equal."""
+    base = second if STRICTNESS[second.outcome] > STRICTNESS[first.outcome] else first
+    if first.obligations == second.obligations:
+        return base
+    return msgspec.structs.replace(base, obligations=join((first.obligations, second.obligations)))
+
+
+def join(obligations: Iterable[Obligations]) -> Obligations:
+    """Return the obligations that satisfy all of these."""
+    found = tuple(obligations)
+    return Obligations(
+        redact=tuple(sorted({name for one in found for name in one.redact})),
+        release="ask" if any(one.release == "ask" for one in found) else "always",
+        approvals_needed=max((one.approvals_needed for one in found), default=1),
+    )
+
+
+def _decide(policy: Policy, document: PolicyInput) -> Verdict:
+    if policy.closed is not None:
+        return Verdict(outcome="deny", rule="closed", reason=policy.closed)
+    facts = document.facts
+    candidates = _candidates(policy, document, document.action)
+    blind = _verdict(candidates, _proven_categories(facts), {}, approved=document.approved)
+    if not facts.observed:
+        return blind
+    observed = facts.observed
+    effect = observed.get("effect")
+    if isinstance(effect, str) and effect != document.action:
+        # What the screen says it really is may be denied or asked about as well; it may not be allowed as that.
+        candidates += [one for one in _candidates(policy, document, effect) if one.denies or one.asks]
+    present = _proven_categories(facts) | _observed_categories(observed)
+    return stricter(_verdict(candidates, present, observed, approved=document.approved), blind)
+
+
+def _candidates(policy: Policy, document: PolicyInput, action: str) -> list[_Compiled]:
+    """Return the rules whose proven conditions hold."""
+    facts = document.facts
+    values = (
+        document.principal,
+        action,
+        document.risk,
+        facts.isolation,
+        facts.app,
+        facts.place,
+        document.interaction_mode,
+        facts.trust_level,
+        facts.backend,
+    )
+    found = []
+    for one in policy.rules:
+        for index, matches in one.proven:
+            if not matches(values[index]):
+                break
+        else:
+            if not (one.by_app and _INTERPRETER.fullmatch(facts.app)):
+                found.append(one)
+    return found
+
+
+def _verdict(
+    candidates: list[_Compiled], present: frozenset[str], observed: dict[str, Any], *, approved: bool
+) -> Verdict:
+    """Return the answer of the rules that match: the first of the strictest kind names it."""
+    matching = [one for one in candidates if _matches(one, present, observed)]
+    covered = frozenset(name for one in matching if not (one.is_default or one.denies) for name in one.rule.covers)
+    standing = [one for one in matching if not (one.is_default and one.category and one.category & present <= covered)]
+    denied = next((one.rule for one in standing if one.denies), None)
+    if denied is not None:
+        return Verdict(outcome="deny", rule=denied.id, reason=denied.reason)
+    asked = next((one.rule for one in standing if one.asks), None)
+    allowed = asked or next((one.rule for one in standing), None)
+    if allowed is None:
+        return Verdict(outcome="deny", rule="default", reason="no rule allows it")
+    return Verdict(
+        outcome="require_approval" if asked is not None and not approved else "allow",
+        rule=allowed.id,
+        reason=allowed.reason,
+        obligations=_obligations(standing),
+    )
+
+
+def _matches(one: _Compiled, present: frozenset[str], observed: dict[str, Any]) -> bool:
+    if one.category and one.category.isdisjoint(present):
+        return False
+    for field, matches in one.observed:
+        text = observed.get(field)
+        if not isinstance(text, str) or not matches(text[:_OBSERVED_CHARS_MAX].casefold()):
+            return False
+    return True
+
+
+def _obligations(standing: list[_Compiled]) -> Obligations:
+    asking = [
+        Obligations(redact=one.rule.redact, release=one.rule.release, approvals_needed=one.rule.approvals)
+        for one in standing
+        if one.rule.redact or one.rule.release != "always" or one.rule.approvals != 1
+    ]
+    return join(asking) if asking else _NO_OBLIGATIONS
+
+
+_NO_OBLIGATIONS: Final = Obligations()
+
+
+def _proven_categories(facts: Facts) -> frozenset[str]:
+    found = set(facts.categories)
+    if facts.sensitive_app:
+        found.add("sensitive_app")
+    if facts.isolation == "shared":
+        found.add("shared_desktop")
+    return frozenset(found)
+
+
+def _observed_categories(observed: dict[str, Any]) -> frozenset[str]:
+    listed = observed.get("categories", ())
+    if not isinstance(listed, list | tuple):
+        raise TypeError("observed categories are a list")
+    return frozenset(listed) & (CONSEQUENTIAL | PLACES)
+
+
+# --- compiling ----------------------------------------------------------------------------------------------------
+
+
+def _compile(rule: Rule, *, is_default: bool) -> _Compiled:
+    match = rule.match
+    proven = tuple(
+        (index, _matcher(getattr(match, field))) for index, field in enumerate(_FIELDS) if getattr(match, field)
+    )
+    observed = () if match.observed is None else tuple(
+        (field, _matcher(tuple(pattern.casefold() for pattern in getattr(match.observed, field))))
+        for field in _OBSERVED_FIELDS
+        if getattr(match.observed, field)
+    )  # fmt: skip
+    return _Compiled(
+        rule=rule,
+        is_default=is_default,
+        denies=rule.effect == "deny",
+        asks=rule.effect == "require_approval",
+        proven=proven,
+        category=frozenset(match.category),
+        observed=observed,
+        by_app=bool(match.app) and (rule.effect == "allow" or bool(rule.covers)),
+    )
+
+
+def _matcher(patterns: tuple[str, ...]) -> Matches:
+    """Return a test for "equals one of these", where `*` stands for any characters."""
+    exact = frozenset(pattern for pattern in patterns if "*" not in pattern)
+    globs = [_glob(pattern) for pattern in patterns if "*" in pattern]
+    if not globs:
+        return exact.__contains__
+    return lambda value: value in exact or any(matches(value) for matches in globs)
+
+
+def _glob(pattern: str) -> Matches:
+    """Return a test for one pattern. Linear in the text, which may be an attacker's, so no regular expression."""
+    first, *middle, last = pattern.split("*")
+
+    def matches(text: str) -> bool:
+        at, end = len(first), len(text) - len(last)
+        if end < at or not (text.startswith(first) and text.endswith(last)):
+            return False
+        for part in middle:
+            found = text.find(part, at, end)
+            if found < 0:
+                return False
+            at = found + len(part)
+        return True
+
+    return matches
