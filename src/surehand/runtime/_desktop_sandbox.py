@@ -1,0 +1,154 @@
+"""The bubblewrap command line of a desktop's programs, and whether bubblewrap works here.
+
+A confined program gets its own user, pid, network, ipc, uts and cgroup namespaces; a read-only /usr; /etc without
+what an ordinary user could not read; an empty /tmp with nothing but its own desktop's X socket; the desktop's folder
+at its own path. There is no host home, no host socket, no host process and, unless granted, no network.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import subprocess
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from surehand.errors import InvalidRequest
+from surehand.runtime._desktop_records import runtime_root
+from surehand.runtime._desktop_supervisor import STATUS_FD
+
+_PROBE_S: Final = 5.0
+_NAMESPACES: Final = (
+    "--unshare-user",
+    "--unshare-pid",
+    "--unshare-ipc",
+    "--unshare-uts",
+    "--unshare-cgroup-try",
+)
+
+
+class Sandbox(msgspec.Struct, frozen=True, kw_only=True):
+    """What a confined program may see besides the system."""
+
+    folder: Path
+    display: int | None
+    network: bool
+    binds: tuple[Path, ...] = ()
+    writable: tuple[Path, ...] = ()
+
+
+@cache
+def bubblewrap() -> str | None:
+    """Return the path of bubblewrap, or None when it is not installed."""
+    return shutil.which("bwrap", path="/usr/local/bin:/usr/bin:/bin")
+
+
+@cache
+def bubblewrap_problem() -> str | None:
+    """Return why bubblewrap cannot confine programs here, or None when it can. Tries it once per process."""
+    program = bubblewrap()
+    if program is None:
+        return "bubblewrap is not installed"
+    argv = [program, *_NAMESPACES, "--unshare-net", "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev", "true"]
+    try:
+        done = subprocess.run(argv, capture_output=True, timeout=_PROBE_S, check=False, env={"PATH": "/usr/bin:/bin"})  # noqa: S603
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return f"bubblewrap does not run: {error}"
+    if done.returncode != 0:
+        return done.stderr.decode(errors="replace").strip().splitlines()[-1] if done.stderr else "bubblewrap failed"
+    return None
+
+
+def _system_arguments() -> list[str]:
+    arguments = ["--ro-bind", "/usr", "/usr"]
+    for name in ("bin", "sbin", "lib", "lib32", "lib64", "libx32"):
+        path = Path("/", name)
+        if path.is_symlink():
+            arguments += ["--symlink", str(path.readlink()), str(path)]
+        elif path.is_dir():
+            arguments += ["--ro-bind", str(path), str(path)]
+    arguments += ["--ro-bind", "/etc", "/etc"]
+    for secret in _unreadable_for_others():
+        arguments += ["--tmpfs", secret] if Path(secret).is_dir() else ["--ro-bind", "/dev/null", secret]
+    for name in ("/var/cache/fontconfig", "/var/lib/xkb"):
+        arguments += ["--ro-bind-try", name, name]
+    return [*arguments, "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--tmpfs", "/run", "--tmpfs", "/var/tmp"]  # noqa: S108
+
+
+@cache
+def _unreadable_for_others() -> tuple[str, ...]:
+    """Return what in /etc an ordinary user could not read; bubblewrap run by root would show it otherwise."""
+    if os.getuid() != 0:
+        return ()
+    found = []
+    for root, folders, files in os.walk("/etc"):
+        for name in list(folders):
+            path = os.path.join(root, name)  # noqa: PTH118 - 2 000 entries, in the path of every first start
+            mode = os.lstat(path).st_mode
+            if stat.S_ISDIR(mode) and not (mode & stat.S_IROTH and mode & stat.S_IXOTH):
+                folders.remove(name)
+                found.append(path)
+        for name in files:
+            path = os.path.join(root, name)  # noqa: PTH118 - as above
+            mode = os.lstat(path).st_mode
+            if not stat.S_ISLNK(mode) and not mode & stat.S_IROTH:
+                found.append(path)
+    return tuple(found)
+
+
+def _checked(path: Path, folder: Path) -> Path:
+    if not path.is_absolute() or not path.exists():
+        raise InvalidRequest(f"{path} cannot be bound: it must be an absolute path that exists")
+    real = path.resolve()
+    # Whoever reaches the control socket can start programs outside the sandbox.
+    if runtime_root().is_relative_to(real) or (folder.parent.is_relative_to(real)):
+        raise InvalidRequest(f"{path} cannot be bound: it contains the desktops' own control sockets")
+    return path
+
+
+def _bind_arguments(sandbox: Sandbox) -> list[str]:
+    arguments = []
+    for option, paths in (("--ro-bind", sandbox.binds), ("--bind", sandbox.writable)):
+        for path in paths:
+            # The folder is there anyway, and a program could have swapped a part of it for a link since.
+            if not path.is_relative_to(sandbox.folder):
+                checked = str(_checked(path, sandbox.folder))
+                arguments += [option, checked, checked]
+    return arguments
+
+
+def confined(argv: Sequence[str], sandbox: Sandbox, cwd: str, *, user_namespaces: bool = False) -> list[str]:
+    """Return the command line that runs `argv` confined.
+
+    Args:
+        argv: The program; its first word may be a name on the desktop's PATH.
+        sandbox: What it may see.
+        cwd: Its working folder, inside.
+        user_namespaces: It may make namespaces of its own (browsers confine their pages that way).
+
+    Raises:
+        InvalidRequest: a bind is not an absolute, existing path, or would hand out control of desktops.
+    """
+    folder = str(sandbox.folder)
+    etc, log = str(sandbox.folder / "etc"), str(sandbox.folder / "log")
+    arguments = [str(bubblewrap()), "--json-status-fd", str(STATUS_FD), "--die-with-parent", "--new-session"]
+    arguments += _NAMESPACES
+    if not sandbox.network:
+        arguments.append("--unshare-net")
+    if not user_namespaces:
+        arguments.append("--disable-userns")
+    arguments += ["--hostname", "desktop", *_system_arguments()]
+    if sandbox.display is not None:
+        x_socket = f"/tmp/.X11-unix/X{sandbox.display}"  # noqa: S108 - X11's own place
+        arguments += ["--dir", "/tmp/.X11-unix", "--bind", x_socket, x_socket]  # noqa: S108
+    arguments += _bind_arguments(sandbox)
+    arguments += ["--bind", folder, folder, "--ro-bind", etc, etc, "--tmpfs", log]
+    arguments += ["--ro-bind", f"{etc}/machine-id", "/var/lib/dbus/machine-id"]
+    if Path("/etc/machine-id").is_file():
+        arguments += ["--ro-bind", f"{etc}/machine-id", "/etc/machine-id"]
+    return [*arguments, "--chdir", cwd, "--", *argv]
