@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 from surehand import limits
-from surehand.adapters.atspi.transport import Call, Connection, Failure, Reply, unwrap
+from surehand.adapters.atspi.transport import Call, Connection, Failure, Reply, Variant, unwrap
 
 ACCESSIBLE: Final = "org.a11y.atspi.Accessible"
 ACTION: Final = "org.a11y.atspi.Action"
@@ -93,7 +93,9 @@ def cut(text: str) -> str:
 def _first(reply: Reply | None) -> Any:
     if reply is None or isinstance(reply, Failure) or not reply:
         return None
-    return unwrap(reply[0])
+    value = reply[0]
+    # Only properties come as variants; unwrapping rebuilds a value, which a bulk read need not pay for.
+    return unwrap(value) if isinstance(value, Variant) else value
 
 
 def string(reply: Reply | None) -> str | None:

@@ -21,7 +21,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, Literal, NamedTuple
 from urllib.parse import unquote
 
-from dbus_fast import Message, MessageFlag, MessageType
+from dbus_fast import Message, MessageFlag, MessageType, Variant
 from dbus_fast._private.unmarshaller import Unmarshaller
 from dbus_fast.unpack import unpack_variants
 
@@ -40,6 +40,36 @@ _UCRED: Final = struct.Struct("3i")
 _ERRORS_OF_ABSENT_PEERS: Final = frozenset(
     BUS_NAME + ".Error." + name for name in ("ServiceUnknown", "NameHasNoOwner", "NoReply", "Disconnected")
 )
+
+__all__ = [
+    "BUS_NAME",
+    "BUS_PATH",
+    "PEER",
+    "Call",
+    "CallError",
+    "Connection",
+    "Failure",
+    "Reply",
+    "Signal",
+    "Variant",
+    "connect",
+    "parse_address",
+    "unwrap",
+]
+    "BUS_NAME",
+    "BUS_PATH",
+    "PEER",
+    "Call",
+    "CallError",
+    "Connection",
+    "Failure",
+    "Reply",
+    "Signal",
+    "Variant",
+    "connect",
+    "parse_address",
+    "unwrap",
+]
 
 FailureKind = Literal["refused", "gone", "timeout", "lost", "unsent"]
 

@@ -1,0 +1,77 @@
+"""How each toolkit departs from AT-SPI, as one table. Everything here was seen on the versions named.
+
+An application names its own toolkit. A false name costs only that application: its tree is read by other rules, and
+what is acted upon is read again from the live object (spec §8.3).
+"""
+
+from __future__ import annotations
+
+from typing import Final, Literal, NamedTuple
+
+Trust = Literal["events", "swept", "read"]
+
+
+class Profile(NamedTuple):
+    """One toolkit's ways.
+
+    Attributes:
+        family: Our name for it.
+        trust: How a maintained tree is known to be current.
+        bulk: When `Cache.GetItems` is worth a call: at once, after a walk of the children, or never.
+        window_extents: Extents are relative to the window whatever is asked (spec C06).
+        visible_is_showing: SHOWING is set on windows only; VISIBLE, ancestors and size decide.
+        sensitive_is_enabled: ENABLED is never set, and a disabled parent does not show on its children.
+        showing_by_chain: SHOWING of a child may stand while its parent has no size.
+        class_names: An unnamed object gives its class as its name (`GtkRange`).
+        ids: `AccessibleId` exists.
+        attribute_ids: The identifier is in the attributes.
+        range_clamps: `GetText` with an end beyond the text gives the text, instead of nothing.
+    """
+
+    family: str
+    trust: Trust = "read"
+    bulk: Literal["first", "after_walk", "never"] = "never"
+    window_extents: bool = False
+    visible_is_showing: bool = False
+    sensitive_is_enabled: bool = False
+    showing_by_chain: bool = False
+    class_names: bool = False
+    ids: bool = False
+    attribute_ids: bool = False
+    range_clamps: bool = False
+
+
+#: GTK 3.24.38 with at-spi2-core 2.46.
+GTK3: Final = Profile("gtk3", trust="events", bulk="first", ids=True, range_clamps=True)
+#: GTK 4.8.3. Its cache holds what somebody walked over.
+GTK4: Final = Profile(
+    "gtk4",
+    trust="events",
+    bulk="after_walk",
+    window_extents=True,
+    visible_is_showing=True,
+    sensitive_is_enabled=True,
+    class_names=True,
+    ids=True,
+    range_clamps=True,
+)
+#: Qt 5.15.8. `Properties.GetAll` crashes the application and must never be sent; `GetItems` is empty; inserts and
+#: removals are not signalled.
+QT5: Final = Profile("qt5", trust="swept", showing_by_chain=True)
+#: Qt 6 is read like Qt 5 until it is proven to do better.
+QT6: Final = Profile("qt6", trust="swept", showing_by_chain=True, ids=True)
+CHROMIUM: Final = Profile("chromium", bulk="first", attribute_ids=True)
+GECKO: Final = Profile("gecko", attribute_ids=True)
+OTHER: Final = Profile("other")
+
+
+def profile_of(toolkit: str, version: str) -> Profile:
+    """Return the profile for what an application says its toolkit is."""
+    name, major = toolkit.lower(), version.partition(".")[0]
+    if name == "gtk":
+        return {"3": GTK3, "4": GTK4}.get(major, OTHER)
+    if name == "qt":
+        return {"5": QT5, "6": QT6}.get(major, QT5)
+    if name == "chromium":
+        return CHROMIUM
+    return GECKO if name == "gecko" else OTHER
