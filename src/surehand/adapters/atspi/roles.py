@@ -185,25 +185,8 @@ TEXT_ROLES: Final = frozenset(["text", "paragraph", "document", "terminal", "spi
 CAPTION_ROLES: Final = frozenset(["label", "link"])
 #: Roles whose `labelled_by` is worth a read: controls that are named by something beside them.
 LABELLED_ROLES: Final = frozenset(
-    [
-        "button",
-        "calendar",
-        "checkbox",
-        "combobox",
-        "list",
-        "password",
-        "progressbar",
-        "radio",
-        "slider",
-        "spinbutton",
-        "switch",
-        "table",
-        "terminal",
-        "text",
-        "togglebutton",
-        "tree",
-    ]
-)
+    ["button", "calendar", "checkbox", "combobox", "list", "password", "progressbar", "radio", "slider", "spinbutton"]
+) | frozenset(["switch", "table", "terminal", "text", "togglebutton", "tree"])
 CHECKABLE_ROLES: Final = frozenset(["checkbox", "radio", "switch", "togglebutton", "menuitemcheckbox", "menuitemradio"])
 #: Roles that hold their rows as cells in row order.
 GRID_ROLES: Final = frozenset(["table", "tree"])

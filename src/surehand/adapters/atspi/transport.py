@@ -56,20 +56,6 @@ __all__ = [
     "parse_address",
     "unwrap",
 ]
-    "BUS_NAME",
-    "BUS_PATH",
-    "PEER",
-    "Call",
-    "CallError",
-    "Connection",
-    "Failure",
-    "Reply",
-    "Signal",
-    "Variant",
-    "connect",
-    "parse_address",
-    "unwrap",
-]
 
 FailureKind = Literal["refused", "gone", "timeout", "lost", "unsent"]
 
