@@ -33,6 +33,7 @@ EVENT_ID_RANDOM_BYTES: Final = 10
 
 _TYPE: Final = re.compile(r"[a-z][a-z_]{0,62}\.[a-z][a-z_]{0,62}\.v[1-9][0-9]{0,3}")
 _STREAM: Final = re.compile(rf"[A-Za-z0-9._:/-]{{1,{limits.STREAM_CHARS_MAX}}}")
+_USE_KEY: Final = re.compile(rf"[!-~]{{1,{limits.USE_KEY_CHARS_MAX}}}")
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _UUID_MS_MAX: Final = 2**48 - 1
 
@@ -102,11 +103,14 @@ def drafts(events: Sequence[NewEvent]) -> list[Draft]:
     return [draft(event) for event in events]
 
 
-def check_uses(keys: Mapping[str, int]) -> None:
-    """Refuse keys to consume, or most uses, that are out of bounds."""
+def check_uses(keys: Mapping[str, int], events: Sequence[NewEvent]) -> None:
+    """Refuse keys to consume, or most uses, that are out of bounds, and uses without an event that records them."""
     check_count("keys", len(keys), 0, limits.USE_KEYS_MAX)
+    if keys and not events:
+        raise InvalidRequest("a use is counted in an event; the append has none")
     for key, uses_max in keys.items():
-        check_text("key", key, limits.USE_KEY_BYTES_MAX, empty=False)
+        if _USE_KEY.fullmatch(key) is None:
+            raise InvalidRequest(f"a use key must be 1..{limits.USE_KEY_CHARS_MAX} printable ASCII characters")
         check_range("most uses", uses_max, 1, limits.INTEGER_MAX)
 
 

@@ -1,0 +1,118 @@
+"""What one commit of the journal will write: the rules every store shares (spec §7).
+
+Pure: a plan is given the end of the log, the versions of the streams and the counts of the keys it may meet, and
+collects appends one after another. An append that is refused leaves the plan as it was, so those that share its
+commit are not touched by it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from surehand.core import chain
+from surehand.errors import Conflict, PermitInvalid
+from surehand.model.events import Event
+
+
+class Plan:
+    """The rows of one commit.
+
+    Args:
+        head: The end of the log.
+        versions: The version of every stream that an append may name; absent means 0.
+        counts: How often every key that an append may consume was consumed; absent means 0.
+        occurred_at: The time of the commit.
+        event_ids: Fresh event ids.
+    """
+
+    def __init__(
+        self,
+        head: chain.Head,
+        versions: Mapping[str, int],
+        counts: Mapping[str, int],
+        *,
+        occurred_at: str,
+        event_ids: Iterator[str],
+    ) -> None:
+        self.head = head
+        self.rows: list[chain.Row] = []
+        self.versions = dict(versions)
+        self.counts = dict(counts)
+        #: Streams that gained events, with the last of each.
+        self.last_rows: dict[str, chain.Row] = {}
+        #: Keys that were consumed, with the sequence number of the last event that did.
+        self.consumed_at: dict[str, int] = {}
+        self._occurred_at = occurred_at
+        self._event_ids = event_ids
+
+    def add(self, drafts: Sequence[chain.Draft], keys: Mapping[str, int]) -> list[Event]:
+        """Take in one append and return its events, which carry the caller's own dictionaries.
+
+        Raises:
+            Conflict: an expected version differs; `details` hold `stream`, `expected`, `actual`.
+            PermitInvalid: a key has its most uses already.
+        """
+        self._check_versions(drafts)
+        counts = self._check_counts(keys)
+        events = []
+        for index, new in enumerate(drafts):
+            counted = chain.with_consumed(new, counts, keys) if keys and index == 0 else new
+            row = self._seal(counted)
+            context = {**new.event.context, **chain.consumed_member(counts, keys)} if counted is not new else None
+            events.append(_event(row, new, context))
+        if events:
+            self.counts.update(counts)
+            self.consumed_at.update(dict.fromkeys(keys, events[0].seq))
+        return events
+
+    def _seal(self, new: chain.Draft) -> chain.Row:
+        stream = new.event.stream
+        version = self.versions.get(stream, 0) + 1
+        row = chain.seal(
+            new, self.head, stream_version=version, event_id=next(self._event_ids), occurred_at=self._occurred_at
+        )
+        self.head = chain.Head(row.seq, row.record_hash)
+        self.rows.append(row)
+        self.versions[stream] = version
+        self.last_rows[stream] = row
+        return row
+
+    def _check_versions(self, drafts: Sequence[chain.Draft]) -> None:
+        ahead: dict[str, int] = {}
+        for new in drafts:
+            stream, expected = new.event.stream, new.event.expected_version
+            actual = self.versions.get(stream, 0) + ahead.get(stream, 0)
+            if expected is not None and expected != actual:
+                raise Conflict(
+                    f"the stream is at version {actual}, not {expected}",
+                    details={"stream": stream, "expected": expected, "actual": actual},
+                )
+            ahead[stream] = ahead.get(stream, 0) + 1
+
+    def _check_counts(self, keys: Mapping[str, int]) -> dict[str, int]:
+        counts = {}
+        for key, uses_max in keys.items():
+            used = self.counts.get(key, 0)
+            if used >= uses_max:
+                raise PermitInvalid(
+                    f"it was used {used} times already; the most is {uses_max}",
+                    details={"key": key, "uses": used, "uses_max": uses_max},
+                )
+            counts[key] = used + 1
+        return counts
+
+
+def _event(row: chain.Row, new: chain.Draft, context: dict[str, object] | None) -> Event:
+    return Event(
+        seq=row.seq,
+        event_id=row.event_id,
+        stream=row.stream,
+        stream_version=row.stream_version,
+        type=row.type,
+        occurred_at=row.occurred_at,
+        actor=row.actor,
+        context=new.event.context if context is None else context,
+        payload=new.event.payload,
+        prev_hash=row.prev_hash,
+        record_hash=row.record_hash,
+    )
