@@ -77,6 +77,8 @@ GTK4_HANDLER_DELAY_MS: Final = 400  # GTK 4.8 runs a handler 250 ms after DoActi
 # --- authority, policy, approval, permits (spec §3.4, §6) -----------------------------------------------------
 PERMIT_MS: Final = 30_000
 APPROVAL_MS_DEFAULT: Final = 600_000
+APPROVAL_MS_MAX: Final = 24 * 3_600_000  # a yes that holds longer than a day is a standing grant in disguise
+PRESENTATION_TEXT_CHARS_MAX: Final = 16 * 1024  # what a person is shown of one text; more is cut in the open
 APPROVALS_PENDING_MAX: Final = 256  # per principal: an agent cannot bury its operator
 STANDING_USES_MAX: Final = 10_000
 POLICY_MS_MAX: Final = 5_000

@@ -90,7 +90,7 @@ class Node(msgspec.Struct, frozen=True, kw_only=True):
     incomplete: bool = False
 
 
-class Tree(msgspec.Struct, frozen=True, kw_only=True):
+class Tree(msgspec.Struct, frozen=True, kw_only=True, weakref=True):
     """A surface's nodes in document order. `parents[i]` is the index of node i's parent, −1 for the root.
 
     `version` grows with every change of any node or of the structure. `complete` is false where the read was cut or
@@ -168,7 +168,7 @@ class SceneTarget(msgspec.Struct, frozen=True, kw_only=True):
     context_handles: tuple[str, ...] = ()
 
 
-class Scene(msgspec.Struct, frozen=True, kw_only=True):
+class Scene(msgspec.Struct, frozen=True, kw_only=True, weakref=True):
     """One immutable observation of one surface by one session.
 
     `targets[i]` describes `tree.nodes[i]`. Times are monotonic milliseconds of the daemon.

@@ -1,0 +1,413 @@
+"""The fences of spec §8.3: the right thing or nothing.
+
+`check_reference` decides whether a reference is one we handed out and may still be acted upon. `check_fence` decides
+whether the element still is what was observed and means what it meant; it runs twice with the same code, first on the
+maintained scene (`SceneView`), then on nodes read live a moment before the effect.
+
+Promises that an element passes only if its handle is alive, its fingerprint and its context recompute to the observed
+hashes from what is there now, it hangs where it hung, and it is enabled and visible; that the refusal names the first
+difference as observed data; and that nothing else refuses: not a newer generation, a position, a label or a neighbour.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, NoReturn
+
+from surehand.core.scene.context import Context, Part, context_hash, contexts_of, part_texts
+from surehand.core.scene.describe import closest
+from surehand.core.scene.identity import chain_hash, fingerprint_hash
+from surehand.core.scene.labels import LabelTable
+from surehand.core.scene.tree import Memo, index_of
+from surehand.errors import BehindModal, InvalidRequest, StaleTarget, TargetNotActionable, TargetNotFound
+from surehand.model.scene import LiveNode, Node, Scene, Surface
+from surehand.model.targets import ElementTarget
+
+Live = Mapping[str, LiveNode | None]
+
+_OBSERVE_AGAIN: Final = "observe again and choose the element anew"
+_LABELS: Final[Memo[Scene, dict[str, int]]] = Memo()
+#: What a person opens or scrolls to reach: an element inside may be out of sight and still be meant.
+_OPENABLE: Final = frozenset({"menu", "menubar", "menuitem", "combobox", "list", "table", "tree", "treeitem"})
+_SCROLLED: Final = frozenset({"scrollpane", "document"})
+_OUT_OF_SIGHT: Final = _OPENABLE | _SCROLLED
+
+
+def index_of_label(scene: Scene, label: str) -> int | None:
+    """Return the place of a label's element in a scene, or None."""
+    labels = _LABELS.get(scene, lambda owner: {target.label: target.index for target in owner.targets})
+    return labels.get(label)
+
+
+def reference(scene: Scene, index: int) -> ElementTarget:
+    """Return the fenced reference to an element, as handed out."""
+    target = scene.targets[index]
+    return ElementTarget(
+        scene_id=scene.scene_id,
+        generation=scene.generation,
+        element_id=target.label,
+        provenance_hash=scene.provenance_hash,
+        fingerprint_hash=target.fingerprint_hash,
+        context_hash=target.context_hash,
+    )
+
+
+class SceneView(Mapping[str, LiveNode]):
+    """A scene's nodes as if just read: what the first fence compares with."""
+
+    def __init__(self, scene: Scene) -> None:
+        self._index = index_of(scene.tree)
+
+    def __getitem__(self, handle: str) -> LiveNode:
+        place = self._index.by_handle[handle]
+        parent = self._index.parents[place]
+        return LiveNode(node=self._index.nodes[place], parent=self._index.nodes[parent].handle if parent >= 0 else "")
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._index.by_handle)
+
+    def __len__(self) -> int:
+        return len(self._index.by_handle)
+
+
+def check_reference(
+    target: ElementTarget,
+    referenced: Scene | None,
+    current: Scene,
+    *,
+    session: str,
+    now_ms: int,
+    labels: LabelTable | None = None,
+) -> int:
+    """Return the element's place in the referenced scene, once the reference itself is in order.
+
+    Args:
+        target: What the caller sent.
+        referenced: The session's kept scene with that id, or None.
+        current: The session's newest scene of the same surface.
+        session: The caller's session.
+        now_ms: Monotonic milliseconds.
+        labels: The session's table, to tell an invented label from one that is gone.
+
+    Raises:
+        StaleTarget: the scene is not known in this session, is too old, or its process or window was replaced.
+        InvalidRequest: generation or hashes are not the ones that were handed out.
+        TargetNotFound: the scene has no such label.
+    """
+    if referenced is None or referenced.session != session or referenced.scene_id != target.scene_id:
+        # One answer for unknown, forgotten and foreign: it must not tell what other sessions have.
+        raise StaleTarget(
+            "that scene is not one of this session's recent ones", fix=_OBSERVE_AGAIN, details={"what": "scene"}
+        )
+    index = index_of_label(referenced, target.element_id)
+    if index is None:
+        issued = labels is not None and labels.issued(target.element_id)
+        raise TargetNotFound(
+            f"{target.element_id} is not in that scene"
+            if issued
+            else f"{target.element_id} is no label this session was given",
+            fix=_OBSERVE_AGAIN,
+            details={"element": target.element_id},
+        )
+    if reference(referenced, index) != target:
+        raise InvalidRequest(
+            f"the reference to {target.element_id} is not as it was handed out",
+            fix="send the reference exactly as observed",
+            details={"element": target.element_id},
+        )
+    if current.provenance_hash != referenced.provenance_hash:
+        _refuse_provenance(referenced, current, target.element_id)
+    if now_ms > referenced.expires_at_ms:
+        raise StaleTarget(
+            f"the scene was observed {now_ms - referenced.observed_at_ms} ms ago and may not be acted upon any more",
+            fix="observe again",
+            details={"what": "expired", "element": target.element_id},
+        )
+    return index
+
+
+def _refuse_provenance(referenced: Scene, current: Scene, label: str) -> NoReturn:
+    what = "scene"
+    for name in referenced.provenance.__struct_fields__:
+        if getattr(referenced.provenance, name) != getattr(current.provenance, name):
+            what = name
+            break
+    raise StaleTarget(
+        f"the scene's {what.replace('_', ' ')} is not what it was",
+        fix=_OBSERVE_AGAIN,
+        details={"what": what, "element": label},
+    )
+
+
+# --- what has to be read -------------------------------------------------------------------------------------------
+
+
+def fence_handles(scene: Scene, index: int) -> tuple[str, ...]:
+    """Return the handles the final fence needs: the element, its ancestors up to the window, the nodes its context
+    was computed from, and what joins these to its ancestors; each once, the element first.
+    """  # noqa: D205
+    tree = index_of(scene.tree)
+    path = [index, *tree.ancestors(index)]
+    wanted = dict.fromkeys(path)
+    for part in contexts_of(scene.tree).contexts[index].parts:
+        for handle in part.handles:
+            wanted.update(dict.fromkeys(_branch(scene, tree.by_handle[handle], wanted)))
+    return tuple(dict.fromkeys(scene.tree.nodes[place].handle for place in wanted))
+
+
+def _branch(scene: Scene, place: int, path: Mapping[int, Any]) -> list[int]:
+    """Return a node and its ancestors up to, without, the first that is on the path."""
+    branch: list[int] = []
+    while place >= 0 and place not in path:
+        branch.append(place)
+        place = scene.tree.parents[place]
+    return branch
+
+
+# --- the fence -----------------------------------------------------------------------------------------------------
+
+
+def check_fence(
+    scene: Scene,
+    index: int,
+    live: Live,
+    *,
+    current: Scene | None = None,
+    enabled: bool = True,
+    visible: bool = True,
+    on_screen: bool = False,
+) -> None:
+    """Refuse unless the element of `scene` at `index` still is what it was and means what it meant.
+
+    Args:
+        scene: The scene in which the caller saw the element.
+        index: The element's place in it.
+        live: At least the nodes of `fence_handles`, as they are now; None where dead.
+        current: The newest scene, for the candidates that a refusal names.
+        enabled: Whether the action needs an enabled element.
+        visible: Whether it needs one that a person can see or bring into sight.
+        on_screen: Whether it needs one that shows right now (the pointer's actions).
+
+    Raises:
+        StaleTarget: naming the difference in `observed["difference"]` as `{what, before, now}`.
+        TargetNotActionable: disabled or hidden.
+    """
+    _Fence(scene, index, live, current).check(enabled=enabled, visible=visible or on_screen, on_screen=on_screen)
+
+
+class _Fence:
+    """One comparison of then and now."""
+
+    def __init__(self, scene: Scene, index: int, live: Live, current: Scene | None) -> None:
+        self._scene = scene
+        self._target = scene.targets[index]
+        self._nodes = scene.tree.nodes
+        self._parents = scene.tree.parents
+        self._index = index
+        self._path = [index, *index_of(scene.tree).ancestors(index)]
+        self._context: Context = contexts_of(scene.tree).contexts[index]
+        self._live = live
+        self._current = current
+
+    def check(self, *, enabled: bool, visible: bool, on_screen: bool) -> None:
+        now = self._now(self._index)
+        if now is None:
+            self._stale("gone", self._nodes[self._index].name, None)
+        self._check_own(now.node)
+        self._check_path()
+        self._check_fingerprint()
+        self._check_context()
+        if enabled and "enabled" not in now.node.states:
+            self._not_actionable("disabled", "the element is disabled", "wait until it is enabled")
+        if visible:
+            self._check_visible(on_screen=on_screen)
+
+    def _now(self, place: int) -> LiveNode | None:
+        found = self._live.get(self._nodes[place].handle)
+        return None if found is None or "defunct" in found.node.states else found
+
+    def _check_own(self, now: Node) -> None:
+        was = self._nodes[self._index]
+        for what in ("role", "toolkit_role", "app_id", "name", "secret"):
+            before, after = getattr(was, what), getattr(now, what)
+            if before != after:
+                self._stale(what, before, after)
+
+    def _check_path(self) -> None:
+        """Every ancestor is alive, of its kind, and in its place. Its name matters only where it is context."""
+        for place in self._path:
+            now = self._now(place)
+            was = self._nodes[place]
+            if now is None:
+                self._stale("parent", self._spoken(was), None)
+            parent = self._parents[place]
+            if parent >= 0 and now.parent != self._nodes[parent].handle:
+                self._stale("parent", self._spoken(self._nodes[parent]), self._spoken_handle(now.parent))
+            if (now.node.role, now.node.toolkit_role, now.node.app_id) != (was.role, was.toolkit_role, was.app_id):
+                self._stale("parent", self._spoken(was), self._spoken(now.node))
+
+    def _check_fingerprint(self) -> None:
+        """Recompute from what is there now; the checks above only exist to name the difference."""
+        chain = ""
+        node = self._nodes[self._index]
+        for place in reversed(self._path):
+            now = self._now(place)
+            if now is None:
+                self._stale("parent", self._spoken(self._nodes[place]), None)
+            node = now.node
+            chain = chain_hash(chain, node)
+        if fingerprint_hash(chain, node) != self._target.fingerprint_hash:
+            self._stale("fingerprint", self._spoken(self._nodes[self._index]), self._spoken(node))
+
+    def _check_context(self) -> None:
+        tree = index_of(self._scene.tree)
+        on_path = dict.fromkeys(self._path)
+        key: list[tuple[str, tuple[str, ...]]] = []
+        for part in self._context.parts:
+            nodes: list[Node] = []
+            for handle in part.handles:
+                for place in _branch(self._scene, tree.by_handle[handle], on_path):
+                    self._check_joined(part, place)
+                now = self._now(tree.by_handle[handle])
+                if now is None:
+                    self._stale("context", part.text, None, kind=part.kind)
+                nodes.append(now.node)
+            texts = part_texts(part.kind, nodes)
+            if texts != part.texts:
+                now_text = part._replace(texts=texts).text
+                self._stale("context", part.text, now_text, kind=part.kind)
+            key.append((part.kind, texts))
+        if context_hash(tuple(key)) != self._target.context_hash:
+            self._stale("context", self._target.context, None)
+
+    def _check_joined(self, part: Part, place: int) -> None:
+        """A label counts only where it stood: the same text in another row labels another thing."""
+        now = self._now(place)
+        if now is None:
+            self._stale("context", part.text, None, kind=part.kind)
+        if now.parent != self._nodes[self._parents[place]].handle:
+            self._stale("context", part.text, self._spoken_handle(now.parent), kind=part.kind)
+
+    def _check_visible(self, *, on_screen: bool) -> None:
+        nodes = [now.node for place in self._path if (now := self._now(place)) is not None]
+        if "visible" not in nodes[0].states:
+            self._not_actionable("hidden", "the element is hidden", "make it visible first")
+        if "showing" in nodes[0].states:
+            return
+        if on_screen:
+            self._not_actionable("hidden", "the element is not on the screen", "scroll it into view or open its menu")
+        # The outermost thing out of sight says why: inside a menu or a scrolled area is in reach, a hidden page is not.
+        outermost = max(place for place, node in enumerate(nodes) if "showing" not in node.states)
+        around = nodes[outermost + 1 :]
+        in_reach = nodes[outermost].role in _OPENABLE or any(node.role in _OUT_OF_SIGHT for node in around)
+        if not in_reach or any("visible" not in node.states and node.role not in _OPENABLE for node in nodes):
+            self._not_actionable("hidden", "the element is on a part that does not show", "bring that part up first")
+
+    # --- refusing ---
+
+    @staticmethod
+    def _spoken(node: Node) -> str:
+        return f"{node.role} {node.name}".strip()
+
+    def _spoken_handle(self, handle: str) -> str | None:
+        """Handles are ours and mean nothing to a reader; say what stands there, if it was seen."""
+        now = self._live.get(handle)
+        if now is not None:
+            return self._spoken(now.node)
+        if self._current is not None:
+            tree = index_of(self._current.tree)
+            if (place := tree.by_handle.get(handle)) is not None:
+                return self._spoken(tree.nodes[place])
+        return None
+
+    def _observed(self, difference: dict[str, Any]) -> dict[str, Any]:
+        observed: dict[str, Any] = {"difference": difference}
+        if self._current is not None:
+            candidates = closest(self._current, self._nodes[self._index], self._target.context)
+            if candidates:
+                observed["candidates"] = candidates
+        return observed
+
+    def _stale(self, what: str, before: object, now: object, *, kind: str | None = None) -> NoReturn:
+        difference: dict[str, Any] = {"what": what, "before": before, "now": now}
+        details: dict[str, Any] = {"what": what, "element": self._target.label}
+        if kind is not None:
+            details["context"] = kind
+        said = {
+            "gone": "is gone",
+            "name": "has another name",
+            "context": f"now belongs to something else ({kind or 'context'})",
+            "parent": "is somewhere else",
+        }.get(what, "is another kind of element")
+        raise StaleTarget(
+            f"{self._target.label} {said}", fix=_OBSERVE_AGAIN, details=details, observed=self._observed(difference)
+        )
+
+    def _not_actionable(self, what: str, message: str, fix: str) -> NoReturn:
+        raise TargetNotActionable(
+            message,
+            fix=fix,
+            details={"what": what, "element": self._target.label},
+            observed={"name": self._nodes[self._index].name},
+        )
+
+
+# --- modal windows -------------------------------------------------------------------------------------------------
+
+
+def blocking_modal(surface: Surface, surfaces: Sequence[Surface], front_to_back: Sequence[str] = ()) -> Surface | None:
+    """Return the modal window of the same application that keeps a person from using `surface`, or None.
+
+    `front_to_back` names surface ids as they are stacked, where known. Of two modal windows the one in front, else the
+    active one, is usable.
+    """
+    rank = {surface_id: place for place, surface_id in enumerate(front_to_back)}
+    for other in surfaces:
+        if other.surface_id == surface.surface_id or "modal" not in other.states or not _is_up(other):
+            continue
+        if _same_process(surface, other) and ("modal" not in surface.states or _is_above(other, surface, rank)):
+            return other
+    return None
+
+
+def _same_process(one: Surface, other: Surface) -> bool:
+    return (
+        one.desktop == other.desktop
+        and one.app.pid == other.app.pid
+        and one.app.process_generation == other.app.process_generation
+    )
+
+
+def _is_up(surface: Surface) -> bool:
+    return "iconified" not in surface.states and bool(surface.states & {"showing", "visible"})
+
+
+def _is_above(other: Surface, surface: Surface, rank: Mapping[str, int]) -> bool:
+    if other.surface_id in rank and surface.surface_id in rank:
+        return rank[other.surface_id] < rank[surface.surface_id]
+    return "active" in other.states and "active" not in surface.states
+
+
+def check_modal(scene: Scene, index: int, surfaces: Sequence[Surface] = (), front_to_back: Sequence[str] = ()) -> None:
+    """Refuse an element behind a modal window of its application or a modal dialog inside its window.
+
+    Raises:
+        BehindModal: with the dialog's title in `observed["dialog"]`.
+    """
+    blocker = blocking_modal(scene.surface, surfaces, front_to_back)
+    label = scene.targets[index].label
+    if blocker is not None:
+        _refuse_behind(label, blocker.title, blocker.surface_id)
+    tree = index_of(scene.tree)
+    for place, node in enumerate(tree.nodes):
+        if "modal" in node.states and "showing" in node.states and place != index and not tree.contains(place, index):
+            _refuse_behind(label, node.name, scene.surface.surface_id)
+
+
+def _refuse_behind(label: str, title: str, surface_id: str) -> NoReturn:
+    raise BehindModal(
+        f"{label} is behind a modal dialog of its application",
+        fix="answer the dialog first",
+        details={"element": label, "surface": surface_id},
+        observed={"dialog": title},
+    )

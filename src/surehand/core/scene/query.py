@@ -1,0 +1,433 @@
+"""Queries over one scene: an AND of filters (spec §8.4).
+
+Promises the same answer whatever the order of the filters, results in document order, time linear in the scene for
+every pattern (RE2), and that nothing is ever picked for the caller: where exactly one element is asked for, several
+are an error that lists them.
+
+What the filters mean: roles also go by their aliases; texts compare exact code points and case; a context matches as
+a whole or in any one of its parts; `contains` and `contained-by` compare rectangles, as do `within` (half-open: edges
+that touch do not count) and `nearest` (distance of centres, ties in document order, judged among the elements that
+pass every other filter); `in-row` means the nearest list item, table row, tree item or card, or the cells of one row
+number. Secret values match nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
+
+import re2
+
+from surehand import limits
+from surehand.core.scene.context import Context, Contexts, contexts_of
+from surehand.core.scene.describe import describe
+from surehand.core.scene.fence import index_of_label
+from surehand.core.scene.tree import Memo, TreeIndex, index_of
+from surehand.errors import AmbiguousTarget, InvalidRequest, SurehandError, TargetNotFound, TooLarge
+from surehand.model.query import Filter, Query, Rect, TextMatch
+from surehand.model.scene import ROLE_ALIASES, ROLES, STATES, Bounds, Node, Scene
+
+Predicate = Callable[[int], bool]
+
+#: Which source a backend's elements come from; several backends are adapters of one source.
+_SOURCES: Final = {
+    "atspi": "accessibility",
+    "cdp": "dom",
+    "x11": "window",
+    "pixels": "pixels",
+    "ocr": "ocr",
+}
+#: What an application says of itself is certain; only recognised pixels are not.
+_CONFIDENCE_FULL: Final = 1000
+
+
+class Found(NamedTuple):
+    """The matches in document order, and whether there were more than the query asked for."""
+
+    indexes: tuple[int, ...]
+    truncated: bool
+
+
+class _Lookup:
+    """What queries look up in one scene's tree, built on first use."""
+
+    __slots__ = ("_by_name", "_by_role", "contexts", "nodes", "tree")
+
+    def __init__(self, scene: Scene) -> None:
+        self.tree: Final[TreeIndex] = index_of(scene.tree)
+        self.nodes: Final = scene.tree.nodes
+        self.contexts: Final[Contexts] = contexts_of(scene.tree)
+        self._by_role: dict[str, list[int]] | None = None
+        self._by_name: dict[str, list[int]] | None = None
+
+    def with_role(self, role: str) -> Sequence[int]:
+        if self._by_role is None:
+            self._by_role = {}
+            for index, node in enumerate(self.nodes):
+                self._by_role.setdefault(node.role, []).append(index)
+        return self._by_role.get(role, ())
+
+    def with_name(self, name: str) -> Sequence[int]:
+        if self._by_name is None:
+            self._by_name = {}
+            for index, node in enumerate(self.nodes):
+                self._by_name.setdefault(node.name, []).append(index)
+        return self._by_name.get(name, ())
+
+
+_LOOKUPS: Final[Memo[Scene, _Lookup]] = Memo()
+
+
+def find(scene: Scene, query: Query) -> Found:
+    """Return the elements that pass every filter.
+
+    Raises:
+        InvalidRequest: an unknown role or state, or a pattern RE2 does not take.
+        TooLarge: queries nested deeper than `QUERY_DEPTH_MAX`.
+        TargetNotFound, AmbiguousTarget: a relation's `to` is not exactly one element.
+    """
+    matches = _Finder(scene, 1).matches(query)
+    return Found(tuple(matches[: query.max_results]), len(matches) > query.max_results)
+
+
+def resolve_one(scene: Scene, query: Query) -> int:
+    """Return the one element that passes every filter.
+
+    Raises:
+        TargetNotFound: none; `observed["candidates"]` lists the elements that pass the most filters.
+        AmbiguousTarget: several; `observed["candidates"]` lists the first `CANDIDATES_MAX`.
+        InvalidRequest, TooLarge: as `find`.
+    """
+    return _Finder(scene, 1).only(query)
+
+
+class _Finder:
+    def __init__(self, scene: Scene, depth: int) -> None:
+        if depth > limits.QUERY_DEPTH_MAX:
+            raise TooLarge(f"queries nested deeper than {limits.QUERY_DEPTH_MAX}")
+        self._scene = scene
+        self._depth = depth
+        self._lookup = _LOOKUPS.get(scene, _Lookup)
+
+    def only(self, query: Query) -> int:
+        matches = self.matches(query)
+        if len(matches) == 1:
+            return matches[0]
+        if not matches:
+            raise TargetNotFound(
+                "no element matches",
+                fix="look at the candidates, or observe again",
+                observed={"candidates": self._nearly(query)},
+            )
+        shown = matches[: limits.CANDIDATES_MAX]
+        raise AmbiguousTarget(
+            f"{len(matches)} elements match",
+            fix="add a filter that tells them apart, such as context or in-row",
+            details={"matches": len(matches)},
+            observed={"candidates": [describe(self._scene, index) for index in shown]},
+        )
+
+    def matches(self, query: Query) -> Sequence[int]:
+        last = [part for part in query.filters if part.relation == "nearest"]
+        remaining = self._narrow([part for part in query.filters if part.relation != "nearest"])
+        chosen = [self._nearest(remaining, part) for part in last]
+        for nearest in chosen:
+            remaining = [index for index in remaining if index == nearest]
+        return remaining
+
+    def _narrow(self, filters: Sequence[Filter]) -> Sequence[int]:
+        """Start from the smallest list that is known to hold every match, then test the cheapest filters first."""
+        candidates: Sequence[int] = range(len(self._lookup.nodes))
+        # Every filter is compiled before any is tested: a wrong one is refused even when nothing is left to test.
+        tests = sorted((self._compile(part) for part in filters), key=lambda compiled: compiled[0])
+        for known in filter(None, (self._known(part) for part in filters)):
+            if len(known[0]) < len(candidates):
+                candidates = known[0]
+        for _, test in tests:
+            candidates = [index for index in candidates if test(index)]
+        return candidates
+
+    def _known(self, part: Filter) -> tuple[Sequence[int]] | None:
+        if part.label is not None:
+            index = index_of_label(self._scene, part.label)
+            return ((),) if index is None else ((index,),)
+        if part.name is not None and part.name.match == "exact":
+            return (self._lookup.with_name(part.name.text),)
+        if part.role is not None:
+            return (self._lookup.with_role(_role(part.role)),)
+        return None
+
+    def _compile(self, part: Filter) -> tuple[int, Predicate]:
+        """Return a filter's cost class and its test."""
+        for field, build in self._BUILDERS.items():
+            if getattr(part, field) is not None:
+                return build(self, part)
+        raise InvalidRequest("a filter sets exactly one condition")
+
+    def _label(self, part: Filter) -> tuple[int, Predicate]:
+        only = index_of_label(self._scene, part.label or "")
+        return 0, lambda index: index == only
+
+    def _role(self, part: Filter) -> tuple[int, Predicate]:
+        nodes, role = self._lookup.nodes, _role(part.role or "")
+        return 0, lambda index: nodes[index].role == role
+
+    def _state(self, part: Filter) -> tuple[int, Predicate]:
+        nodes = self._lookup.nodes
+        wanted, unwanted = _states(part.state or {})
+        return 1, lambda index: wanted <= nodes[index].states and not (unwanted & nodes[index].states)
+
+    def _capability(self, part: Filter) -> tuple[int, Predicate]:
+        nodes, capability = self._lookup.nodes, part.capability
+        return 1, lambda index: capability in nodes[index].capabilities
+
+    def _source(self, part: Filter) -> tuple[int, Predicate]:
+        same = _SOURCES.get(self._scene.provenance.backend) == part.source
+        return 0, lambda _: same
+
+    def _confidence(self, part: Filter) -> tuple[int, Predicate]:
+        enough = (part.confidence_min or 0) <= _CONFIDENCE_FULL
+        return 0, lambda _: enough
+
+    def _within(self, part: Filter) -> tuple[int, Predicate]:
+        nodes, area = self._lookup.nodes, part.within
+        return 2, lambda index: area is not None and _intersects(nodes[index].bounds, area)
+
+    def _name(self, part: Filter) -> tuple[int, Predicate]:
+        nodes = self._lookup.nodes
+        cost, test = _text_test(part.name)
+        return cost, lambda index: test(nodes[index].name)
+
+    def _value(self, part: Filter) -> tuple[int, Predicate]:
+        nodes = self._lookup.nodes
+        cost, test = _text_test(part.value)
+        return cost, lambda index: _value_passes(nodes[index], test)
+
+    def _context(self, part: Filter) -> tuple[int, Predicate]:
+        contexts = self._lookup.contexts.contexts
+        cost, test = _text_test(part.context)
+        return cost + 1, lambda index: _context_passes(contexts[index], test)
+
+    def _relation(self, part: Filter) -> tuple[int, Predicate]:
+        return _RELATIONS[part.relation or ""](self._lookup, self._anchor(part))
+
+    _BUILDERS: Final = {
+        "label": _label,
+        "role": _role,
+        "state": _state,
+        "capability": _capability,
+        "source": _source,
+        "confidence_min": _confidence,
+        "within": _within,
+        "name": _name,
+        "value": _value,
+        "context": _context,
+        "relation": _relation,
+    }
+
+    def _anchor(self, part: Filter) -> int:
+        """Return the one element a relation refers to."""
+        if isinstance(part.to, Query):
+            try:
+                return _Finder(self._scene, self._depth + 1).only(part.to)
+            except (TargetNotFound, AmbiguousTarget) as error:
+                error.details["relation"] = part.relation
+                raise
+        index = index_of_label(self._scene, part.to) if part.to is not None else None
+        if index is None:
+            raise TargetNotFound(
+                f"{part.to} is not in this scene",
+                fix="observe again and use a label of that scene",
+                details={"relation": part.relation, "element": part.to},
+            )
+        return index
+
+    def _nearest(self, candidates: Sequence[int], part: Filter) -> int | None:
+        nodes = self._lookup.nodes
+        to = self._anchor(part)
+        centre = _doubled_centre(nodes[to].bounds)
+        best: tuple[int, int] | None = None
+        for index in candidates:
+            other = _doubled_centre(nodes[index].bounds)
+            if index == to or other is None or centre is None:
+                continue
+            away = (other[0] - centre[0]) ** 2 + (other[1] - centre[1]) ** 2
+            if best is None or (away, index) < best:
+                best = (away, index)
+        return None if best is None else best[1]
+
+    def _nearly(self, query: Query) -> list[str]:
+        """Describe the elements that pass most of the filters, at least one of them."""
+        passed = [0] * len(self._lookup.nodes)
+        for part in query.filters:
+            for index in self._passing(part):
+                passed[index] += 1
+        ranked = sorted(
+            (index for index, count in enumerate(passed) if count), key=lambda index: (-passed[index], index)
+        )
+        best = [index for index in ranked if passed[index] == passed[ranked[0]]]
+        # An element without a name helps nobody to choose.
+        named = [index for index in best if self._lookup.nodes[index].name] or best
+        return [describe(self._scene, index) for index in named[: limits.CANDIDATES_MAX]]
+
+    def _passing(self, part: Filter) -> Iterable[int]:
+        relaxed = part
+        if part.name is not None and part.name.match == "exact" and part.name.text:
+            # Wrong case or a part of the name is the usual slip.
+            folded = part.name.text.casefold()
+            nodes = self._lookup.nodes
+            return [index for index, node in enumerate(nodes) if node.name and _alike(node.name.casefold(), folded)]
+        try:
+            return self.matches(Query(filters=(relaxed,)))
+        except SurehandError:
+            return ()
+
+
+def _alike(one: str, other: str) -> bool:
+    return one in other or other in one
+
+
+def _context_passes(context: Context, test: Callable[[str], bool]) -> bool:
+    return test(context.text) or any(test(part.text) for part in context.parts)
+
+
+def _value_passes(node: Node, test: Callable[[str], bool]) -> bool:
+    return node.value is not None and not node.secret and test(node.value)
+
+
+# --- words -----------------------------------------------------------------------------------------------------------
+
+
+def _role(role: str) -> str:
+    known = ROLE_ALIASES.get(role, role)
+    if known not in ROLES:
+        raise InvalidRequest(f"no such role: {role[:64]}", fix=f"one of {', '.join(sorted(ROLES))}")
+    return known
+
+
+def _states(states: dict[str, bool]) -> tuple[frozenset[str], frozenset[str]]:
+    for name in states:
+        if name not in STATES:
+            raise InvalidRequest(f"no such state: {name[:64]}", fix=f"one of {', '.join(sorted(STATES))}")
+    wanted = frozenset(name for name, present in states.items() if present)
+    return wanted, frozenset(states) - wanted
+
+
+# --- texts -----------------------------------------------------------------------------------------------------------
+
+
+def _text_test(match: TextMatch | None) -> tuple[int, Callable[[str], bool]]:
+    """Return how dear a comparison is, and the comparison."""
+    if match is None:
+        return 0, lambda _: True
+    text = match.text
+    if match.match == "exact":
+        return 1, lambda candidate: candidate == text
+    if match.match == "prefix":
+        return 2, lambda candidate: candidate.startswith(text)
+    if match.match == "contains":
+        return 3, lambda candidate: text in candidate
+    search = _pattern(text).search
+    return 5, lambda candidate: search(_as_bytes(candidate)) is not None
+
+
+def _as_bytes(text: str) -> bytes:
+    """Return UTF-8; an application may show a lone surrogate, which has none."""
+    return text.encode() if text.isascii() else text.encode("utf-8", "replace")
+
+
+@lru_cache(maxsize=256)
+def _pattern(text: str) -> Any:
+    options = re2.Options()
+    options.max_mem = limits.QUERY_REGEX_MEMORY_BYTES
+    options.log_errors = False
+    options.never_capture = True
+    try:
+        return re2.compile(text.encode("utf-8"), options)
+    except re2.error as error:
+        reason = error.args[0] if error.args else error
+        reason = reason.decode("utf-8", "replace") if isinstance(reason, bytes) else str(reason)
+        raise InvalidRequest(f"not a pattern RE2 takes: {reason}", fix="see the RE2 syntax page") from error
+
+
+# --- relations -------------------------------------------------------------------------------------------------------
+
+
+def _sibling(lookup: _Lookup, to: int) -> tuple[int, Predicate]:
+    parents = lookup.tree.parents
+    return 0, lambda index: index != to and parents[to] >= 0 and parents[index] == parents[to]
+
+
+def _ancestor(lookup: _Lookup, to: int) -> tuple[int, Predicate]:
+    above = frozenset(lookup.tree.ancestors(to))
+    return 0, lambda index: index in above
+
+
+def _contains(lookup: _Lookup, to: int) -> tuple[int, Predicate]:
+    nodes = lookup.nodes
+    return 2, lambda index: index != to and _holds(nodes[index].bounds, nodes[to].bounds)
+
+
+def _contained_by(lookup: _Lookup, to: int) -> tuple[int, Predicate]:
+    nodes = lookup.nodes
+    return 2, lambda index: index != to and _holds(nodes[to].bounds, nodes[index].bounds)
+
+
+def _labelled_by(lookup: _Lookup, to: int) -> tuple[int, Predicate]:
+    nodes, handle = lookup.nodes, lookup.nodes[to].handle
+    return 1, lambda index: handle in nodes[index].labelled_by
+
+
+def _in_row(lookup: _Lookup, to: int) -> tuple[int, Predicate]:
+    rows = lookup.contexts.row_keys
+    return 0, lambda index: index != to and rows[to] is not None and rows[index] == rows[to]
+
+
+_RELATIONS: Final[dict[str, Callable[[_Lookup, int], tuple[int, Predicate]]]] = {
+    "parent": lambda lookup, to: (0, lambda index: index == lookup.tree.parents[to]),
+    "child": lambda lookup, to: (0, lambda index: lookup.tree.parents[index] == to),
+    "ancestor": _ancestor,
+    "descendant": lambda lookup, to: (0, lambda index: to < index < lookup.tree.ends[to]),
+    "sibling": _sibling,
+    "contains": _contains,
+    "contained-by": _contained_by,
+    "labelled-by": _labelled_by,
+    "in-row": _in_row,
+}
+
+
+# --- rectangles ------------------------------------------------------------------------------------------------------
+# Python integers do not overflow, so extents at the ends of 32 bits compare as they should.
+
+
+def _intersects(bounds: Bounds | None, area: Rect) -> bool:
+    if bounds is None:
+        return False
+    x, y, width, height = bounds
+    return (
+        width > 0
+        and height > 0
+        and x < area.x + area.width
+        and area.x < x + width
+        and y < area.y + area.height
+        and area.y < y + height
+    )
+
+
+def _holds(outer: Bounds | None, inner: Bounds | None) -> bool:
+    if outer is None or inner is None or min(outer[2], outer[3], inner[2], inner[3]) <= 0:
+        return False
+    return (
+        outer[0] <= inner[0]
+        and outer[1] <= inner[1]
+        and inner[0] + inner[2] <= outer[0] + outer[2]
+        and inner[1] + inner[3] <= outer[1] + outer[3]
+    )
+
+
+def _doubled_centre(bounds: Bounds | None) -> tuple[int, int] | None:
+    """Return twice the centre, which is always whole; None for what takes no room."""
+    if bounds is None or bounds[2] <= 0 or bounds[3] <= 0:
+        return None
+    return 2 * bounds[0] + bounds[2], 2 * bounds[1] + bounds[3]
