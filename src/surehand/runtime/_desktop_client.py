@@ -31,7 +31,8 @@ _PACKET_BYTES_MAX: Final = 192 * 1024
 
 class Command(msgspec.Struct, frozen=True, kw_only=True):
     """One program to start. `fds` maps numbers in the new program to ours; `launcher` is the name of the program
-    that confines it, if any; `inner_init` says that the program is a child of the launcher's child.
+    that confines it, if any; `inner_init` says that the program is a child of the launcher's child; `scoped` cuts it
+    off from the host's abstract sockets.
     """  # noqa: D205
 
     argv: tuple[str, ...]
@@ -41,6 +42,7 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
     launcher: str | None = None
     inner_init: bool = False
     display: int | None = None
+    scoped: bool = False
     fds: Mapping[int, int] = {}
 
 
@@ -184,6 +186,7 @@ class SupervisorClient:
             "launcher": command.launcher,
             "inner_init": command.inner_init,
             "display": command.display,
+            "scoped": command.scoped,
             "fds": list(command.fds),
         }
         self.send(request, list(command.fds.values()))
@@ -223,13 +226,13 @@ class SupervisorClient:
 
         elif event == "refused" and program is not None:
             del self._programs[message["id"]]
-            self._ended(program, 127)
+            self._ended(program, 127, message["error"])
 
     @staticmethod
-    def _ended(program: Process, code: int) -> None:
-        program.exited.set_result(code)
+    def _ended(program: Process, code: int, reason: str = "it ended at once") -> None:
         if not program.spawned.done():
-            program.spawned.set_exception(Unavailable("the program ended before it ran"))
+            program.spawned.set_exception(Unavailable(reason))
+        program.exited.set_result(code)
 
     def _lose(self) -> None:
         self._sock.close()

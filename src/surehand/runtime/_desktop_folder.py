@@ -19,6 +19,7 @@ from surehand.errors import Unavailable
 
 _A11Y_SERVICE: Final = Path("/usr/share/dbus-1/services/org.a11y.Bus.service")
 _LAUNCHERS: Final = ("/usr/libexec/at-spi-bus-launcher", "/usr/lib/at-spi2-core/at-spi-bus-launcher")
+_COOKIE_BYTES: Final = 16
 PATH: Final = "/usr/local/bin:/usr/bin:/bin:/usr/local/games:/usr/games"
 
 # No menus and no bindings that start programs: nothing that is typed or clicked here runs a command (spec §6.2).
@@ -126,7 +127,7 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True):
 
 def _new_cookie() -> bytes:
     # Clients that take the cookie as `NAME:DATA` cut it at a colon.
-    while b":" in (cookie := secrets.token_bytes(16)):
+    while b":" in (cookie := secrets.token_bytes(_COOKIE_BYTES)):
         pass
     return cookie
 
@@ -150,6 +151,28 @@ def a11y_launcher() -> str | None:
     return next((path for path in _LAUNCHERS if Path(path).is_file()), None)
 
 
+def _user_name() -> str:
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:  # containers run under uids that nobody named
+        return "user"
+
+
+def read(folder: Path) -> Layout:
+    """Return the layout of a running desktop's folder, with its cookie."""
+    data = (folder / "etc" / "xauthority").read_bytes()
+    return Layout(folder=folder, cookie=data[-_COOKIE_BYTES:])
+
+
+def _write_users(etc: Path, home: Path) -> None:
+    """Write user and group files that name us, with the desktop's home, and nobody of the host."""
+    user, uid, gid = _user_name(), os.getuid(), os.getgid()
+    nobody = 65534
+    entries = {user: (uid, gid, str(home)), "nobody": (nobody, nobody, "/nonexistent")}
+    (etc / "passwd").write_text("".join(f"{n}:x:{u}:{g}::{h}:/bin/sh\n" for n, (u, g, h) in entries.items()))
+    (etc / "group").write_text("".join(f"{n}:x:{g}:\n" for n, (_, g, _) in entries.items()))
+
+
 def fill(folder: Path) -> Layout:
     """Write everything a new desktop needs into its empty folder.
 
@@ -166,6 +189,7 @@ def fill(folder: Path) -> Layout:
     layout.xauthority.chmod(0o600)
     (layout.etc / "openbox.xml").write_text(_OPENBOX)
     (layout.etc / "machine-id").write_text(secrets.token_hex(16) + "\n")
+    _write_users(layout.etc, layout.home)
     services = layout.etc / "services"
     (layout.etc / "bus.conf").write_text(_BUS.format(socket=layout.run / "bus", services=services))
     (services / "org.a11y.Bus.service").write_text(
@@ -181,7 +205,7 @@ def fill(folder: Path) -> Layout:
 def program_environment(layout: Layout, display: str, a11y_bus_address: str | None) -> dict[str, str]:
     """Return the whole environment of a program in the desktop; nothing in it comes from ours (C39)."""
     home = layout.home
-    user = pwd.getpwuid(os.getuid()).pw_name
+    user = _user_name()
     environment = {
         "PATH": PATH,
         "HOME": str(home),

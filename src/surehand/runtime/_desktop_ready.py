@@ -27,15 +27,15 @@ class NotReady(Exception):
         self.reason = reason
 
 
-def wait_for_window_manager(number: int, cookie: bytes, deadline: float) -> None:
-    """Block until a window manager has announced itself on the display's root window.
+async def wait_for_window_manager(number: int, cookie: bytes, timeout_s: float) -> None:
+    """Wait until a window manager has announced itself on the display's root window.
 
     Raises:
-        NotReady: none did before the deadline (monotonic seconds), or the display went away.
+        NotReady: none did in time, or the display went away.
     """
     try:
-        with DisplayProbe(number, cookie, deadline) as probe:
-            probe.wait_for_property("_NET_SUPPORTING_WM_CHECK")
+        async with asyncio.timeout(timeout_s), DisplayProbe.connected(number, cookie) as probe:
+            await probe.wait_for_property("_NET_SUPPORTING_WM_CHECK")
     except TimeoutError as error:
         raise NotReady("window manager", "no window manager announced itself on the display") from error
     except DisplayRefused as error:

@@ -34,9 +34,11 @@ class DesktopRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     a11y_bus_address: str
     folder: str
     isolation: str
+    isolation_reason: str | None
     geometry: tuple[int, int]
     view: bool
     network: bool
+    binds: tuple[str, ...]
     control: str
     owner_pid: int
     owner_generation: str

@@ -3,6 +3,11 @@
 A confined program gets its own user, pid, network, ipc, uts and cgroup namespaces; a read-only /usr; /etc without
 what an ordinary user could not read; an empty /tmp with nothing but its own desktop's X socket; the desktop's folder
 at its own path. There is no host home, no host socket, no host process and, unless granted, no network.
+
+Programs of one desktop share its display, its buses and its home, nothing else: each has its own sandbox. SysV shared
+memory ids mean another segment in another ipc namespace, so the display server is confined as well, in a namespace of
+its own: a program that names a segment of the host gets an error, not the pixels of the person's applications.
+Shared memory through descriptors (MIT-SHM 1.2) works everywhere.
 """
 
 from __future__ import annotations
@@ -12,24 +17,20 @@ import shutil
 import stat
 import subprocess
 from collections.abc import Sequence
+from ctypes import CDLL
 from functools import cache
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
-from surehand.errors import InvalidRequest
+from surehand.errors import InvalidRequest, Unavailable
 from surehand.runtime._desktop_records import runtime_root
-from surehand.runtime._desktop_supervisor import STATUS_FD
+from surehand.runtime._desktop_supervisor import STATUS_FD, SYS_LANDLOCK_CREATE_RULESET
 
 _PROBE_S: Final = 5.0
-_NAMESPACES: Final = (
-    "--unshare-user",
-    "--unshare-pid",
-    "--unshare-ipc",
-    "--unshare-uts",
-    "--unshare-cgroup-try",
-)
+_LANDLOCK_SCOPES_SINCE: Final = 6
+_NAMESPACES: Final = ("--unshare-user", "--unshare-uts", "--unshare-cgroup-try")
 
 
 class Sandbox(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,7 +55,8 @@ def bubblewrap_problem() -> str | None:
     program = bubblewrap()
     if program is None:
         return "bubblewrap is not installed"
-    argv = [program, *_NAMESPACES, "--unshare-net", "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev", "true"]
+    argv = [program, *_NAMESPACES, "--unshare-pid", "--unshare-ipc", "--unshare-net", "--disable-userns"]
+    argv += ["--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev", "--", "/bin/true"]
     try:
         done = subprocess.run(argv, capture_output=True, timeout=_PROBE_S, check=False, env={"PATH": "/usr/bin:/bin"})  # noqa: S603
     except (OSError, subprocess.TimeoutExpired) as error:
@@ -62,6 +64,13 @@ def bubblewrap_problem() -> str | None:
     if done.returncode != 0:
         return done.stderr.decode(errors="replace").strip().splitlines()[-1] if done.stderr else "bubblewrap failed"
     return None
+
+
+@cache
+def can_scope_sockets() -> bool:
+    """Whether this kernel can keep a program with network from the host's abstract sockets (Landlock, Linux 6.12)."""
+    version_only = 1
+    return int(CDLL(None).syscall(SYS_LANDLOCK_CREATE_RULESET, None, 0, version_only)) >= _LANDLOCK_SCOPES_SINCE
 
 
 def _system_arguments() -> list[str]:
@@ -77,7 +86,7 @@ def _system_arguments() -> list[str]:
         arguments += ["--tmpfs", secret] if Path(secret).is_dir() else ["--ro-bind", "/dev/null", secret]
     for name in ("/var/cache/fontconfig", "/var/lib/xkb"):
         arguments += ["--ro-bind-try", name, name]
-    return [*arguments, "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--tmpfs", "/run", "--tmpfs", "/var/tmp"]  # noqa: S108
+    return [*arguments, "--dev", "/dev"]
 
 
 @cache
@@ -111,8 +120,12 @@ def _checked(path: Path, folder: Path) -> Path:
     return path
 
 
-def _bind_arguments(sandbox: Sandbox) -> list[str]:
+def _bind_arguments(program: str, sandbox: Sandbox) -> list[str]:
     arguments = []
+    real = Path(program).resolve()
+    if real.is_relative_to("/opt") and len(real.parts) > 3:
+        package = str(Path(*real.parts[:3]))
+        arguments += ["--ro-bind", package, package]
     for option, paths in (("--ro-bind", sandbox.binds), ("--bind", sandbox.writable)):
         for path in paths:
             # The folder is there anyway, and a program could have swapped a part of it for a link since.
@@ -126,7 +139,7 @@ def confined(argv: Sequence[str], sandbox: Sandbox, cwd: str, *, user_namespaces
     """Return the command line that runs `argv` confined.
 
     Args:
-        argv: The program; its first word may be a name on the desktop's PATH.
+        argv: The program's absolute path and its arguments.
         sandbox: What it may see.
         cwd: Its working folder, inside.
         user_namespaces: It may make namespaces of its own (browsers confine their pages that way).
@@ -135,20 +148,52 @@ def confined(argv: Sequence[str], sandbox: Sandbox, cwd: str, *, user_namespaces
         InvalidRequest: a bind is not an absolute, existing path, or would hand out control of desktops.
     """
     folder = str(sandbox.folder)
-    etc, log = str(sandbox.folder / "etc"), str(sandbox.folder / "log")
-    arguments = [str(bubblewrap()), "--json-status-fd", str(STATUS_FD), "--die-with-parent", "--new-session"]
-    arguments += _NAMESPACES
+    etc, log = f"{folder}/etc", f"{folder}/log"
+    arguments = [*_launcher_arguments(), "--unshare-pid", "--unshare-ipc", "--hostname", "desktop"]
     if not sandbox.network:
         arguments.append("--unshare-net")
     if not user_namespaces:
         arguments.append("--disable-userns")
-    arguments += ["--hostname", "desktop", *_system_arguments()]
+    arguments += [*_system_arguments(), "--proc", "/proc", "--tmpfs", "/tmp", "--tmpfs", "/run", "--tmpfs", "/var/tmp"]  # noqa: S108
     if sandbox.display is not None:
         x_socket = f"/tmp/.X11-unix/X{sandbox.display}"  # noqa: S108 - X11's own place
         arguments += ["--dir", "/tmp/.X11-unix", "--bind", x_socket, x_socket]  # noqa: S108
-    arguments += _bind_arguments(sandbox)
+    if sandbox.network:
+        arguments += _resolver_arguments()
+    arguments += _bind_arguments(argv[0], sandbox)
     arguments += ["--bind", folder, folder, "--ro-bind", etc, etc, "--tmpfs", log]
+    for name, place in (("machine-id", "/etc/machine-id"), ("passwd", "/etc/passwd"), ("group", "/etc/group")):
+        if Path(place).is_file():
+            arguments += ["--ro-bind", f"{etc}/{name}", place]
     arguments += ["--ro-bind", f"{etc}/machine-id", "/var/lib/dbus/machine-id"]
-    if Path("/etc/machine-id").is_file():
-        arguments += ["--ro-bind", f"{etc}/machine-id", "/etc/machine-id"]
     return [*arguments, "--chdir", cwd, "--", *argv]
+
+
+def confined_server(argv: Sequence[str], etc: Path, *, viewer: Sequence[Path] = (), own_ipc: bool = True) -> list[str]:
+    """Return the command line that runs a display server: no network, no home, and the host's /tmp for its socket.
+
+    Args:
+        argv: The server's absolute path and its arguments.
+        etc: The desktop's own configuration, readable.
+        viewer: Files it needs to show itself on another display.
+        own_ipc: It gets an ipc namespace of its own.
+    """
+    arguments = [*_launcher_arguments(), "--unshare-net", *_system_arguments(), "--bind", "/tmp", "/tmp"]  # noqa: S108
+    if own_ipc:
+        arguments.append("--unshare-ipc")
+    for path in (etc, *viewer):
+        arguments += ["--ro-bind", str(path), str(path)]
+    return [*arguments, "--chdir", "/", "--", *argv]
+
+
+def _launcher_arguments() -> list[str]:
+    program = bubblewrap()
+    if program is None:
+        raise Unavailable("bubblewrap is not installed", fix="apt install bubblewrap")
+    return [program, "--json-status-fd", str(STATUS_FD), "--die-with-parent", "--new-session", *_NAMESPACES]
+
+
+def _resolver_arguments() -> list[str]:
+    """Names are looked up through a file that often lives in /run."""
+    target = Path("/etc/resolv.conf").resolve()
+    return ["--ro-bind-try", str(target), str(target)] if target.is_relative_to("/run") else []

@@ -7,6 +7,8 @@ last channel to its owner closes, when the owner dies, or when it gets SIGTERM.
 Guarantees:
 - Every process it starts dies with it: each gets `PR_SET_PDEATHSIG`, and the supervisor is the subreaper of their
   descendants, so a process that forks away is found again and killed.
+- A program that shares the host's network cannot reach the host's abstract sockets (the person's display, their
+  buses), which have no file permissions: Landlock scopes them, or the program is not started.
 - The display server is asked to end after its clients are gone, so that it removes its own lock and socket; whatever
   it leaves is removed, but only where the lock names the server that was started here.
 - The desktop's folder, record and control socket are removed last.
@@ -26,6 +28,7 @@ import selectors
 import shutil
 import signal
 import socket
+import struct
 import sys
 import time
 from typing import Any, Final
@@ -41,6 +44,10 @@ _RESOLVE_S: Final = 2.0
 _NAMED_S: Final = 0.25
 _PR_SET_PDEATHSIG: Final = 1
 _PR_SET_CHILD_SUBREAPER: Final = 36
+_PR_SET_NO_NEW_PRIVS: Final = 38
+SYS_LANDLOCK_CREATE_RULESET: Final = 444  # the same number on every architecture
+_SYS_LANDLOCK_RESTRICT_SELF: Final = 446
+_LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET: Final = 1
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -48,6 +55,16 @@ _libc = ctypes.CDLL(None, use_errno=True)
 def _prctl(option: int, value: int) -> None:
     if _libc.prctl(option, value, 0, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), "prctl")
+
+
+def _scope_abstract_sockets() -> None:
+    """Cut this process off from abstract sockets made outside of it (Linux 6.12)."""
+    attributes = struct.pack("QQQ", 0, 0, _LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET)
+    _prctl(_PR_SET_NO_NEW_PRIVS, 1)
+    ruleset = _libc.syscall(SYS_LANDLOCK_CREATE_RULESET, attributes, len(attributes), 0)
+    if ruleset < 0 or _libc.syscall(_SYS_LANDLOCK_RESTRICT_SELF, ruleset, 0) != 0:
+        raise OSError(ctypes.get_errno(), "landlock")
+    os.close(ruleset)
 
 
 def _read_text(path: str) -> str:
@@ -238,22 +255,29 @@ class Supervisor:
         if message.get("launcher"):
             status_read, status_write = os.pipe()
             numbers, fds = [*numbers, STATUS_FD], [*fds, status_write]
+        failed_read, failed_write = os.pipe()  # closed by a successful exec, so silence is success
         supervisor_pid = os.getpid()
         pid = os.fork()
         if pid == 0:
-            self._become(message, dict(zip(numbers, fds, strict=True)), supervisor_pid)
+            self._become(message, dict(zip(numbers, fds, strict=True)), supervisor_pid, failed_write)
+        os.close(failed_write)
         child = _Child(int(message["id"]), pid, message, channel)
         self.children[pid] = child
+        with open(failed_read, "rb") as pipe:  # noqa: PTH123 - a descriptor, not a path
+            failure = pipe.read()
         if status_read is None or status_write is None:
             child.app_pid = pid
-            channel.send({"event": "spawned", "id": child.key, "pid": pid, "app_pid": pid})
-            return
-        os.close(status_write)
-        child.status_fd = status_read
-        self.selector.register(status_read, selectors.EVENT_READ, lambda fd: self._status(child, fd))
+            if not failure:
+                channel.send({"event": "spawned", "id": child.key, "pid": pid, "app_pid": pid})
+        else:
+            os.close(status_write)
+            child.status_fd = status_read
+            self.selector.register(status_read, selectors.EVENT_READ, lambda fd: self._status(child, fd))
+        if failure:
+            raise OSError(failure.decode(errors="replace"))
 
     @staticmethod
-    def _become(message: dict[str, Any], fds: dict[int, int], supervisor_pid: int) -> None:
+    def _become(message: dict[str, Any], fds: dict[int, int], supervisor_pid: int, failed_fd: int) -> None:
         """Turn the forked child into the program; never returns."""
         try:
             _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -263,6 +287,9 @@ class Supervisor:
             signal.set_wakeup_fd(-1)
             for ours in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGPIPE):
                 signal.signal(ours, signal.SIG_DFL)
+            if message.get("scoped"):
+                _scope_abstract_sockets()
+            failed_fd = fcntl.fcntl(failed_fd, fcntl.F_DUPFD_CLOEXEC, _PARKED_FD)
             parked = {number: fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, _PARKED_FD) for number, fd in fds.items()}
             null = os.open(os.devnull, os.O_RDWR)
             for number in range(3):
@@ -273,7 +300,7 @@ class Supervisor:
             os.execve(message["argv"][0], message["argv"], message["env"])  # noqa: S606 - a shell is what we avoid
         except BaseException as error:  # noqa: BLE001 - nothing may run on in the forked child
             with contextlib.suppress(OSError):
-                os.write(2, f"cannot start {message.get('argv')}: {error}\n".encode())
+                os.write(failed_fd, f"{type(error).__name__}: {error}".encode())
         finally:
             os._exit(127)
 

@@ -5,9 +5,10 @@ Speaks over the display's own socket with its cookie. It changes nothing on the 
 
 from __future__ import annotations
 
-import socket
+import asyncio
 import struct
-import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Final, Self
 
 _COOKIE_NAME: Final = b"MIT-MAGIC-COOKIE-1"
@@ -33,91 +34,70 @@ def _padded(data: bytes) -> bytes:
 
 
 class DisplayProbe:
-    """One connection to a local display; a context manager."""
+    """One connection to a local display."""
 
-    def __init__(self, number: int, cookie: bytes, deadline: float) -> None:
-        self._deadline = deadline
-        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        try:
-            self._socket.settimeout(self._left())
-            self._socket.connect(f"/tmp/.X11-unix/X{number}")  # noqa: S108 - X11's own place
-            self._root = self._set_up(cookie)
-        except OSError as error:
-            self._socket.close()
-            raise DisplayRefused(str(error)) from error
-        except BaseException:
-            self._socket.close()
-            raise
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader = reader
+        self._writer = writer
+        self._root = 0
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._socket.close()
-
-    def wait_for_property(self, name: str) -> None:
-        """Block until the root window has a property of type WINDOW and that name.
+    @classmethod
+    @asynccontextmanager
+    async def connected(cls, number: int, cookie: bytes) -> AsyncIterator[Self]:
+        """Connect for the length of a block.
 
         Raises:
-            TimeoutError: it had none in time.
-            DisplayRefused: the display went away.
+            DisplayRefused: there is no such display, it does not accept the cookie, or it went away.
         """
+        writer = None
         try:
-            atom = self._intern(name.encode("ascii"))
-            request = struct.pack("<BxHIII", _CHANGE_WINDOW_ATTRIBUTES, 4, self._root, _CW_EVENT_MASK, _PROPERTY_CHANGE)
-            self._socket.sendall(request)
-            while not self._has_property(atom):
-                while self._packet()[0] in {_REPLY, _ERROR}:
-                    pass  # any event is a reason to look again
-        except TimeoutError:
-            raise
-        except OSError as error:
+            reader, writer = await asyncio.open_unix_connection(f"/tmp/.X11-unix/X{number}")  # noqa: S108 - X11's own
+            probe = cls(reader, writer)
+            await probe._set_up(cookie)
+            yield probe
+        except (OSError, EOFError) as error:
             raise DisplayRefused(str(error)) from error
+        finally:
+            if writer is not None:
+                writer.close()
 
-    def _left(self) -> float:
-        left = self._deadline - time.monotonic()
-        if left <= 0:
-            raise TimeoutError
-        return left
+    async def wait_for_property(self, name: str) -> None:
+        """Wait until the root window has a property of type WINDOW and that name."""
+        atom = await self._intern(name.encode("ascii"))
+        request = struct.pack("<BxHIII", _CHANGE_WINDOW_ATTRIBUTES, 4, self._root, _CW_EVENT_MASK, _PROPERTY_CHANGE)
+        self._writer.write(request)
+        while not await self._has_property(atom):
+            while (await self._packet())[0] in {_REPLY, _ERROR}:
+                pass  # any event is a reason to look again
 
-    def _read(self, count: int) -> bytes:
-        data = b""
-        while len(data) < count:
-            self._socket.settimeout(self._left())
-            piece = self._socket.recv(count - len(data))
-            if not piece:
-                raise DisplayRefused("the display closed the connection")
-            data += piece
-        return data
-
-    def _set_up(self, cookie: bytes) -> int:
+    async def _set_up(self, cookie: bytes) -> None:
         head = struct.pack("<BxHHHHxx", _LITTLE_ENDIAN, 11, 0, len(_COOKIE_NAME), len(cookie))
-        self._socket.sendall(head + _padded(_COOKIE_NAME) + _padded(cookie))
-        status, words = struct.unpack("<B5xH", self._read(8))
-        body = self._read(min(words * 4, _SETUP_BYTES_MAX))
+        self._writer.write(head + _padded(_COOKIE_NAME) + _padded(cookie))
+        status, words = struct.unpack("<B5xH", await self._reader.readexactly(8))
+        body = await self._reader.readexactly(min(words * 4, _SETUP_BYTES_MAX))
         if status != 1:
             raise DisplayRefused("the display refuses the cookie")
         vendor_bytes, formats = struct.unpack_from("<H3xB", body, 16)
-        (root,) = struct.unpack_from("<I", body, 32 + vendor_bytes + -vendor_bytes % 4 + 8 * formats)
-        return int(root)
+        (self._root,) = struct.unpack_from("<I", body, 32 + vendor_bytes + -vendor_bytes % 4 + 8 * formats)
 
-    def _packet(self) -> bytes:
-        packet = self._read(32)
+    async def _packet(self) -> bytes:
+        packet = await self._reader.readexactly(32)
         if packet[0] == _REPLY:
-            packet += self._read(min(struct.unpack_from("<I", packet, 4)[0] * 4, _SETUP_BYTES_MAX))
+            extra = struct.unpack_from("<I", packet, 4)[0] * 4
+            packet += await self._reader.readexactly(min(extra, _SETUP_BYTES_MAX))
         return packet
 
-    def _reply(self) -> bytes:
-        while (packet := self._packet())[0] != _REPLY:
+    async def _reply(self) -> bytes:
+        while (packet := await self._packet())[0] != _REPLY:
             if packet[0] == _ERROR:
                 raise DisplayRefused(f"the display answers with error {packet[1]}")
         return packet
 
-    def _intern(self, name: bytes) -> int:
+    async def _intern(self, name: bytes) -> int:
         words = 2 + (len(name) + 3) // 4
-        self._socket.sendall(struct.pack("<BBHHxx", _INTERN_ATOM, 0, words, len(name)) + _padded(name))
-        return int(struct.unpack_from("<I", self._reply(), 8)[0])
+        self._writer.write(struct.pack("<BBHHxx", _INTERN_ATOM, 0, words, len(name)) + _padded(name))
+        return int(struct.unpack_from("<I", await self._reply(), 8)[0])
 
-    def _has_property(self, atom: int) -> bool:
-        self._socket.sendall(struct.pack("<BBHIIIII", _GET_PROPERTY, 0, 6, self._root, atom, _ATOM_WINDOW, 0, 1))
-        return bool(struct.unpack_from("<I", self._reply(), 16)[0])
+    async def _has_property(self, atom: int) -> bool:
+        self._writer.write(struct.pack("<BBHIIIII", _GET_PROPERTY, 0, 6, self._root, atom, _ATOM_WINDOW, 0, 1))
+        return bool(struct.unpack_from("<I", await self._reply(), 16)[0])

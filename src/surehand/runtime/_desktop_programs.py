@@ -1,0 +1,144 @@
+"""How a desktop's programs are started: confined or not, with their output in the desktop's own log folder."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final, Literal, NamedTuple
+
+import msgspec
+
+from surehand import limits
+from surehand.errors import Unavailable
+from surehand.runtime import _desktop_sandbox as sandboxes
+from surehand.runtime._desktop_client import Command, Process, SupervisorClient
+from surehand.runtime._desktop_folder import PATH, Layout
+
+Isolation = Literal["isolated", "display_only"]
+
+_LAUNCHER: Final = "bwrap"
+_PACKAGES: Final = {
+    "Xvfb": "xvfb",
+    "Xephyr": "xserver-xephyr",
+    "openbox": "openbox",
+    "dbus-daemon": "dbus-daemon",
+    "setxkbmap": "x11-xkb-utils",
+    "xkbcomp": "x11-xkb-utils",
+}
+
+
+class Started(NamedTuple):
+    """A program that was asked for, and where its output goes."""
+
+    process: Process
+    log_path: Path
+
+
+class Program(msgspec.Struct, frozen=True, kw_only=True):
+    """One program to start in a desktop. `fds` maps numbers in the program to ours."""
+
+    name: str
+    argv: tuple[str, ...]
+    env: Mapping[str, str]
+    cwd: str
+    role: Literal["app", "part"] = "app"
+    fds: Mapping[int, int] = {}
+    user_namespaces: bool = False
+
+
+def required(program: str) -> str:
+    """Return the path of a program that desktops cannot do without.
+
+    Raises:
+        Unavailable: it is not installed; names the package.
+    """
+    path = shutil.which(program, path=PATH)
+    if path is None:
+        raise Unavailable(f"{program} is not installed", fix=f"apt install {_PACKAGES[program]}")
+    return path
+
+
+class Programs:
+    """Starts the programs of one desktop."""
+
+    def __init__(self, client: SupervisorClient, layout: Layout, isolation: Isolation) -> None:
+        self.client = client
+        self.layout = layout
+        self.isolation: Isolation = isolation
+
+    def start(self, program: Program, sandbox: sandboxes.Sandbox) -> Started:
+        """Start a program; what became of it is in its futures."""
+        is_confined = self.isolation == "isolated"
+        argv: Sequence[str] = program.argv
+        if is_confined:
+            argv = sandboxes.confined(argv, sandbox, program.cwd, user_namespaces=program.user_namespaces)
+        command = Command(
+            argv=tuple(argv),
+            env=program.env,
+            cwd="/" if is_confined else program.cwd,
+            role=program.role,
+            launcher=_LAUNCHER if is_confined else None,
+            inner_init=is_confined,
+            scoped=sandbox.network and is_confined,
+            fds=program.fds,
+        )
+        return self._logged(command, program.name)
+
+    def start_server(self, argv: Sequence[str], display: int, fds: Mapping[int, int], viewer: Viewer | None) -> Started:
+        """Start the display server."""
+        is_confined = self.isolation == "isolated"
+        env = {"PATH": PATH, "LANG": "C.UTF-8", **(viewer.environment if viewer else {})}
+        if is_confined:
+            files = viewer.files if viewer else ()
+            argv = sandboxes.confined_server(argv, self.layout.etc, viewer=files, own_ipc=False)
+        command = Command(
+            argv=tuple(argv),
+            env=env,
+            cwd="/",
+            role="server",
+            launcher=_LAUNCHER if is_confined else None,
+            display=display,
+            fds=fds,
+        )
+        return self._logged(command, "display")
+
+    def _logged(self, command: Command, name: str) -> Started:
+        log_path = self.layout.log / f"{name}.log"
+        with log_path.open("ab") as log:
+            fds = {1: log.fileno(), 2: log.fileno(), **command.fds}
+            return Started(self.client.spawn(msgspec.structs.replace(command, fds=fds)), log_path)
+
+
+class Viewer(msgspec.Struct, frozen=True, kw_only=True):
+    """The display of the person who looks on."""
+
+    environment: Mapping[str, str]
+    files: tuple[Path, ...]
+
+
+def viewer_of(environment: Mapping[str, str]) -> Viewer:
+    """Return the display that an owner's environment names.
+
+    Raises:
+        Unavailable: it names none.
+    """
+    display = environment.get("DISPLAY", "")
+    if not display:
+        raise Unavailable(
+            "there is no display to show the desktop on: DISPLAY is not set",
+            fix="run it in a graphical session, or without --view",
+        )
+    authority = environment.get("XAUTHORITY") or os.path.join(environment.get("HOME", "/"), ".Xauthority")  # noqa: PTH118
+    path = Path(authority)
+    files = (path,) if path.is_file() else ()
+    return Viewer(environment={"DISPLAY": display, **({"XAUTHORITY": authority} if files else {})}, files=files)
+
+
+def tail(path: Path) -> str:
+    """Return the end of a log."""
+    try:
+        return path.read_bytes()[-limits.DESKTOP_LOG_TAIL_BYTES :].decode(errors="replace")
+    except OSError:
+        return ""
