@@ -1,0 +1,195 @@
+"""`ports.Screen` for an X11 desktop: windows from front to back, pictures, and where a window really stands."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import threading
+from collections.abc import Callable
+from typing import Any, Final
+
+from surehand.adapters.x11 import png
+from surehand.adapters.x11.capture import Capturer, Picture
+from surehand.adapters.x11.connection import XServer, XThread
+from surehand.adapters.x11.windows import Snapshot, WindowInfo, WindowPlace, WindowTracker, locate, owned_by
+from surehand.errors import CaptureUnavailable, Unavailable, WindowNotFound
+from surehand.model.scene import Capture, Surface
+from surehand.ports import Clock
+
+_UNSCALED: Final = 1000
+_CAPTURE_ID_BYTES: Final = 12
+
+
+class X11Screen:
+    """Windows and pixels of one display, on one connection of its own.
+
+    Args:
+        display: Such as `:95`; never taken from the environment.
+        xauthority: Path of the authority file; None for a server that needs none.
+        clock: For the time of captures.
+    """
+
+    def __init__(self, display: str, xauthority: str | None, clock: Clock) -> None:
+        self.display = display
+        self.xauthority = xauthority
+        self._clock = clock
+        self._thread = XThread(display, xauthority, "screen")
+        self._tracker: WindowTracker | None = None
+        self._capturer: Capturer | None = None
+        self._listeners: list[Callable[[], None]] = []
+        self._told = threading.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    async def open(self) -> None:
+        """Connect and read the windows once.
+
+        Raises:
+            Unavailable: no X server, or one without XRes or MIT-SHM.
+        """
+        self._loop = asyncio.get_running_loop()
+        await self._thread.open()
+        await self._thread.run(self._start)
+
+    async def close(self) -> None:
+        """Disconnect; windows lose the stores that were made for captures."""
+        await self._thread.close()
+
+    def on_change(self, listener: Callable[[], None]) -> None:
+        """Have `listener` called on the event loop soon after windows changed; changes in between are merged."""
+        self._listeners.append(listener)
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The windows as last read, without waiting; `refresh` reads them anew."""
+        return self._parts()[0].snapshot
+
+    async def refresh(self) -> Snapshot:
+        """Return the windows as they are now."""
+        tracker, _ = self._parts()
+        return await self._thread.run(lambda _: tracker.refresh())
+
+    async def stacking(self) -> tuple[dict[str, Any], ...]:
+        """Return managed windows from front to back.
+
+        Each is `{id, pid, title, bounds, minimized, focused, active, frame, frame_extents, content, viewable, wm_class,
+        claimed_pid}`; `pid` is proven (None when the client is not local), `title`, `wm_class` and `claimed_pid` are
+        what the application says; `bounds` is the client area in root pixels.
+        """
+        return tuple(_as_value(window) for window in (await self.refresh()).windows)
+
+    async def window_origin(
+        self, pid: int, title: str | None = None, size: tuple[int, int] | None = None
+    ) -> WindowPlace | None:
+        """Return the real place of the one window of `pid` with this title and size; None where not certain.
+
+        `x, y` is the root pixel that GTK 4 counts its window-relative extents from. `scale_milli` says how many device
+        pixels a unit of `size` has (× 1000), None when no whole scale fits.
+        """
+        return locate(await self.refresh(), pid, title, size)
+
+    async def window_of(self, surface: Surface) -> WindowInfo:
+        """Return the X window of a surface as it is now.
+
+        Raises:
+            WindowNotFound: it is gone, belongs to another process, or cannot be told from another.
+        """
+        tracker, _ = self._parts()
+        return await self._thread.run(lambda _: find_window(tracker, surface))
+
+    async def capture(self, surface: Surface | None) -> tuple[Capture, bytes]:
+        """Return a picture: one window's own pixels even when covered, or with None the desktop.
+
+        Raises:
+            CaptureUnavailable: `details["reason"]` is minimized, gone, unpainted, memory or format.
+        """
+        tracker, capturer = self._parts()
+
+        def take(_: XServer) -> Picture:
+            if surface is None:
+                return capturer.desktop()
+            try:
+                window = find_window(tracker, surface)
+            except WindowNotFound as error:
+                raise CaptureUnavailable(
+                    "the window is gone", fix="observe again", details={"reason": "gone"}
+                ) from error
+            return capturer.window(window)
+
+        picture = await self._thread.run(take)
+        taken_at_ms = self._clock.monotonic_ms()
+        data = await asyncio.get_running_loop().run_in_executor(None, png.encode, picture.rows)
+        record = Capture(
+            capture_id=secrets.token_hex(_CAPTURE_ID_BYTES),
+            surface_id=None if surface is None else surface.surface_id,
+            origin_x=picture.x,
+            origin_y=picture.y,
+            width=picture.width,
+            height=picture.height,
+            scale_milli=_UNSCALED,
+            taken_at_ms=taken_at_ms,
+        )
+        return record, data
+
+    def _start(self, server: XServer) -> None:
+        tracker, capturer = WindowTracker(server, self._tell), Capturer(server)
+
+        def handle(event: Any) -> None:
+            tracker.handle(event)
+            capturer.handle(event)
+
+        server.handler = handle
+        tracker.refresh()
+        self._tracker, self._capturer = tracker, capturer
+
+    def _parts(self) -> tuple[WindowTracker, Capturer]:
+        if self._tracker is None or self._capturer is None:
+            raise Unavailable("the screen is not open", fix="await open() first")
+        return self._tracker, self._capturer
+
+    def _tell(self) -> None:
+        # On the X thread. One call in flight is enough for any number of changes.
+        if self._listeners and self._loop is not None and not self._told.is_set() and not self._loop.is_closed():
+            self._told.set()
+            self._loop.call_soon_threadsafe(self._tell_listeners)
+
+    def _tell_listeners(self) -> None:
+        self._told.clear()
+        for listener in self._listeners:
+            listener()
+
+
+def find_window(tracker: WindowTracker, surface: Surface) -> WindowInfo:
+    """Return a surface's window, by id where known, else by process, title and size.
+
+    Raises:
+        WindowNotFound: see `X11Screen.window_of`.
+    """
+    window: WindowInfo | None = None
+    if surface.native_window is not None:
+        window = tracker.window(surface.native_window)
+    else:
+        size = None if surface.bounds is None else (surface.bounds[2], surface.bounds[3])
+        place = locate(tracker.refresh(), surface.app.pid, surface.title, size)
+        if place is not None:
+            window = tracker.window(place.window)
+    if window is None or not owned_by(window, surface.app.pid):
+        raise WindowNotFound("the window is gone or is another application's now", fix="observe again")
+    return window
+
+
+def _as_value(window: WindowInfo) -> dict[str, Any]:
+    return {
+        "id": window.id,
+        "pid": window.pid,
+        "title": window.title,
+        "bounds": window.bounds,
+        "minimized": window.minimized,
+        "focused": window.focused,
+        "active": window.active,
+        "viewable": window.viewable,
+        "frame": window.frame,
+        "frame_extents": window.frame_extents,
+        "content": window.content,
+        "wm_class": window.wm_class,
+        "claimed_pid": window.claimed_pid,
+    }

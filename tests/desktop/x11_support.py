@@ -1,0 +1,261 @@
+"""Bare X servers and tiny X clients for the tests of the X11 adapter.
+
+These tests need what an isolated desktop hides: servers without a window manager, servers that are stopped, a server
+inside another one. Applications under test are real programs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import select
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import xcffib
+import xcffib.xproto
+
+from surehand.adapters.x11.screen import X11Screen
+from surehand.model.scene import AppIdentity, Surface
+
+WAIT_S = 15.0
+
+
+class Clock:
+    def monotonic_ms(self) -> int:
+        return time.monotonic_ns() // 1_000_000
+
+    def wall_ms(self) -> int:
+        return time.time_ns() // 1_000_000
+
+
+def environment(display: str, **more: str) -> dict[str, str]:
+    base = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", "LC_ALL": "C.UTF-8", "DISPLAY": display}
+    for name in ("HOME", "XDG_RUNTIME_DIR"):
+        if name in os.environ:
+            base[name] = os.environ[name]
+    return base | {"NO_AT_BRIDGE": "1", "GTK_A11Y": "none"} | more
+
+
+class Display:
+    """One X server started for a test, and the programs started on it."""
+
+    def __init__(self, name: str, server: subprocess.Popen[bytes]) -> None:
+        self.name = name
+        self.server = server
+        self._programs: list[subprocess.Popen[bytes]] = []
+
+    def launch(self, *argv: str, **options: Any) -> subprocess.Popen[bytes]:
+        more = options.pop("env", {})
+        options.setdefault("stdout", subprocess.DEVNULL)
+        options.setdefault("stderr", subprocess.DEVNULL)
+        program = subprocess.Popen(argv, env=environment(self.name, **more), **options)
+        self._programs.append(program)
+        return program
+
+    def run(self, *argv: str) -> str:
+        return subprocess.run(
+            argv, env=environment(self.name), check=True, capture_output=True, text=True, timeout=WAIT_S
+        ).stdout
+
+    def close(self) -> None:
+        for program in reversed(self._programs):
+            end(program)
+        end(self.server)
+
+
+def end(program: subprocess.Popen[bytes]) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(program.pid, 18)  # SIGCONT: a stopped program cannot end
+    program.terminate()
+    try:
+        program.wait(5)
+    except subprocess.TimeoutExpired:
+        program.kill()
+        program.wait(5)
+
+
+@contextlib.contextmanager
+def display(*, manager: bool = True, size: str = "1280x800x24", outer: Display | None = None) -> Iterator[Display]:
+    """Start Xvfb, or Xephyr inside `outer`, on a number that the server picks; with a window manager or without."""
+    read, write = os.pipe()
+    if outer is None:
+        argv = ["Xvfb", "-displayfd", str(write), "-screen", "0", size, "-nolisten", "tcp", "-noreset"]
+        env = environment("")
+    else:
+        argv = ["Xephyr", "-displayfd", str(write), "-screen", size.rpartition("x")[0], "-nolisten", "tcp", "-noreset"]
+        env = environment(outer.name)
+    server = subprocess.Popen(argv, env=env, pass_fds=[write], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    os.close(write)
+    with os.fdopen(read, "rb") as pipe:
+        ready, _, _ = select.select([pipe], [], [], WAIT_S)
+        number = pipe.readline().decode().strip() if ready else ""
+    if not number:
+        end(server)
+        raise RuntimeError("the X server did not start")
+    made = Display(f":{number}", server)
+    try:
+        if manager:
+            # openbox loses a window that asks to be mapped before its start is over, and says so only this way.
+            made.launch("openbox", "--sm-disable", "--startup", "xprop -root -f _STARTED 8c -set _STARTED 1")
+            until(lambda: _manager_is_there(made.name), "the window manager")
+        yield made
+    finally:
+        made.close()
+
+
+def _manager_is_there(name: str) -> bool:
+    conn = xcffib.connect(name)
+    try:
+        atom = conn.core.InternAtom(False, 8, "_STARTED").reply().atom
+        root = conn.setup.roots[0].root
+        return conn.core.GetProperty(False, root, atom, 0, 0, 1).reply().value_len == 1
+    finally:
+        conn.disconnect()
+
+
+def until(condition: Callable[[], Any], what: str, seconds: float = WAIT_S) -> Any:
+    """Wait for a condition of another process, with a bound."""
+    end_at = time.monotonic() + seconds
+    pause = threading.Event()
+    while time.monotonic() < end_at:
+        if result := condition():
+            return result
+        pause.wait(0.01)
+    raise AssertionError(f"no {what} within {seconds} s")
+
+
+async def until_async(condition: Callable[[], Any], what: str, seconds: float = WAIT_S) -> Any:
+    """Do the same for a coroutine function, between turns of the loop."""
+    end_at = time.monotonic() + seconds
+    while time.monotonic() < end_at:
+        if result := await condition():
+            return result
+        await asyncio.sleep(0.01)
+    raise AssertionError(f"no {what} within {seconds} s")
+
+
+async def window(screen: X11Screen, title: str) -> dict[str, Any]:
+    """Wait for a window with this title and return its stacking entry."""
+
+    async def find() -> dict[str, Any] | None:
+        return next((entry for entry in await screen.stacking() if title in entry["title"] and entry["viewable"]), None)
+
+    return await until_async(find, f"window {title!r}")
+
+
+def surface(entry: dict[str, Any], **changes: Any) -> Surface:
+    """Return the surface record of a stacking entry."""
+    fields: dict[str, Any] = {
+        "surface_id": f"x11-{entry['id']}",
+        "desktop": "test",
+        "app": AppIdentity(key="exe:/test", pid=entry["pid"], process_generation="g", uid=0, executable="/test"),
+        "backend": "x11",
+        "toolkit": "",
+        "title": entry["title"],
+        "role": "window",
+        "place": "window",
+        "bounds": tuple(entry["bounds"]),
+        "native_window": entry["id"],
+    }
+    return Surface(**(fields | changes))
+
+
+class Painter:
+    """An X client with one window of one colour that it draws itself, and only when asked (background None)."""
+
+    def __init__(
+        self,
+        name: str,
+        title: str,
+        place: tuple[int, int, int, int],
+        colour: int,
+        *,
+        popup: bool = False,
+        draws: bool = True,
+    ) -> None:
+        self.conn = xcffib.connect(name)
+        self.colour = colour
+        self.place = place
+        self.draws = draws
+        screen = self.conn.setup.roots[0]
+        mask = xcffib.xproto.EventMask.Exposure | xcffib.xproto.EventMask.ButtonPress
+        mask |= xcffib.xproto.EventMask.ButtonRelease | xcffib.xproto.EventMask.KeyPress
+        self.id = self.conn.generate_id()
+        self.received: list[tuple[str, int]] = []
+        values = [1, mask] if popup else [mask]
+        cw = xcffib.xproto.CW.EventMask | (xcffib.xproto.CW.OverrideRedirect if popup else 0)
+        core = self.conn.core
+        core.CreateWindow(screen.root_depth, self.id, screen.root, *place, 0, 1, screen.root_visual, cw, values)
+        atom = core.InternAtom(False, 12, "_NET_WM_NAME").reply().atom
+        utf8 = core.InternAtom(False, 11, "UTF8_STRING").reply().atom
+        core.ChangeProperty(0, self.id, atom, utf8, 8, len(title.encode()), title.encode())
+        hints = [1 | 2 | 4 | 8, *place, *([0] * 13)]  # user and program position and size
+        core.ChangeProperty(0, self.id, 40, 41, 32, 18, hints)
+        self.gc = self.conn.generate_id()
+        core.CreateGC(self.gc, self.id, xcffib.xproto.GC.Foreground, [colour])
+        core.MapWindow(self.id)
+        self.conn.flush()
+        self._stop_read, self._stop_write = os.pipe()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        with contextlib.suppress(xcffib.ConnectionException):  # the display ended first
+            self._serve()
+
+    def _serve(self) -> None:
+        fd = self.conn.get_file_descriptor()
+        while True:
+            while (event := self.conn.poll_for_event()) is not None:
+                if isinstance(event, xcffib.xproto.ExposeEvent) and self.draws:
+                    rectangle = xcffib.xproto.RECTANGLE.synthetic(event.x, event.y, event.width, event.height)
+                    self.conn.core.PolyFillRectangle(self.id, self.gc, 1, [rectangle])
+                    self.conn.flush()
+                elif isinstance(event, xcffib.xproto.ButtonPressEvent | xcffib.xproto.KeyPressEvent):
+                    self.received.append((type(event).__name__, event.detail))
+            readable, _, _ = select.select([fd, self._stop_read], [], [])
+            if self._stop_read in readable:
+                return
+
+    def do(self, request: Callable[[Any], None]) -> None:
+        """Send requests from the painter's own connection."""
+        request(self.conn.core)
+        self.conn.flush()
+
+    def close(self) -> None:
+        os.write(self._stop_write, b"x")
+        self._thread.join(5)
+        self.conn.disconnect()
+        os.close(self._stop_read)
+        os.close(self._stop_write)
+
+
+def decode_png(data: bytes) -> Any:
+    """Return the pixels of a PNG as height × width × 3, by a reader of our own that checks every chunk."""
+    import struct
+    import zlib
+
+    import numpy as np
+
+    assert data[:8] == b"\x89PNG\r\n\x1a\n"
+    offset, body, header = 8, b"", None
+    while offset < len(data):
+        size, kind = struct.unpack_from(">I4s", data, offset)
+        content = data[offset + 8 : offset + 8 + size]
+        assert struct.unpack_from(">I", data, offset + 8 + size)[0] == zlib.crc32(kind + content)
+        if kind == b"IHDR":
+            header = struct.unpack(">IIBBBBB", content)
+        elif kind == b"IDAT":
+            body += content
+        offset += 12 + size
+    assert header is not None
+    width, height, depth, colour, *_ = header
+    assert (depth, colour) == (8, 2)
+    rows = np.frombuffer(zlib.decompress(body), np.uint8).reshape(height, 1 + width * 3)
+    assert not rows[:, 0].any()
+    return rows[:, 1:].reshape(height, width, 3)
