@@ -406,8 +406,7 @@ def _intersects(bounds: Bounds | None, area: Rect) -> bool:
         return False
     x, y, width, height = bounds
     return (
-        width > 0
-        and height > 0
+        min(width, height, area.width, area.height) > 0
         and x < area.x + area.width
         and area.x < x + width
         and y < area.y + area.height

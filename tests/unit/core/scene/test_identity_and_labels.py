@@ -310,7 +310,7 @@ def test_unchanged_nodes_are_not_hashed_again(monkeypatch):
     root.children.insert(3, El("label", "new"))
     hashed = []
     monkeypatch.setattr(
-        "surehand.core.scene.identity.fingerprint_hash", lambda chain, node: hashed.append(node.name) or "0" * 64
+        "surehand.core.scene.identity.fingerprint_hash", lambda _chain, node: hashed.append(node.name) or "0" * 64
     )
     identify(read(root), first)
     assert sorted(hashed) == ["new", "other"]
