@@ -44,7 +44,10 @@ class PendingApproval(Record, frozen=True, kw_only=True):
 
 
 class ApprovalAnswer(Record, frozen=True, kw_only=True):
-    """An approver's signed answer. `signature` is Ed25519 over the canonical bytes of the other fields."""
+    """An approver's signed answer.
+
+    `signature` is Ed25519 over `surehand/approval-answer/v1`, a zero byte, the canonical bytes of the other fields.
+    """
 
     approval_id: str
     presentation_hash: str

@@ -34,7 +34,7 @@ class Grant(Record, frozen=True, kw_only=True):
 
 
 class SignedGrant(Record, frozen=True, kw_only=True):
-    """A grant and the Ed25519 signature over its canonical bytes, 128 hex digits."""
+    """A grant and the Ed25519 signature, 128 hex digits, over `surehand/grant/v1`, a zero byte, its canonical bytes."""
 
     grant: Grant
     signature: str

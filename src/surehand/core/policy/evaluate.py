@@ -8,13 +8,14 @@ denies never permits anything; an error of any kind is a deny.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any, Final
 
 import msgspec
 
 from surehand import limits
-from surehand.core.policy.model import CONSEQUENTIAL, PLACES, STRICTNESS, Rule
+from surehand.core.policy.model import CONSEQUENTIAL, PLACES, STRICTNESS, Matches, Rule, matcher
+from surehand.core.policy.vocabulary import plain
 from surehand.errors import SurehandError
 from surehand.model.decision import Decision, Facts, Obligations, Outcome, PolicyInput
 
@@ -31,8 +32,6 @@ _INTERPRETER: Final = re.compile(
     r"exe:(?:.*/)?(?:python|pypy|perl|ruby|node|nodejs|deno|bun|java|lua|luajit|php|bash|dash|sh|zsh|fish|ksh|tclsh|wish"
     r"|guile|mono|dotnet|env|busybox|wine|electron|gjs|qml|qmlscene|Rscript|julia|sudo|pkexec|bwrap|flatpak|snap)[\d.-]*"
 )
-
-Matches = Callable[[str], object]
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
@@ -185,7 +184,7 @@ def _matches(one: _Compiled, present: frozenset[str], observed: dict[str, Any]) 
         return False
     for field, matches in one.observed:
         text = observed.get(field)
-        if not isinstance(text, str) or not matches(text[:_OBSERVED_CHARS_MAX].casefold()):
+        if not isinstance(text, str) or not matches(plain(text[:_OBSERVED_CHARS_MAX])):
             return False
     return True
 
@@ -224,10 +223,10 @@ def _observed_categories(observed: dict[str, Any]) -> frozenset[str]:
 def _compile(rule: Rule, *, is_default: bool) -> _Compiled:
     match = rule.match
     proven = tuple(
-        (index, _matcher(getattr(match, field))) for index, field in enumerate(_FIELDS) if getattr(match, field)
+        (index, matcher(getattr(match, field))) for index, field in enumerate(_FIELDS) if getattr(match, field)
     )
     observed = () if match.observed is None else tuple(
-        (field, _matcher(tuple(pattern.casefold() for pattern in getattr(match.observed, field))))
+        (field, matcher(tuple(plain(pattern) for pattern in getattr(match.observed, field))))
         for field in _OBSERVED_FIELDS
         if getattr(match.observed, field)
     )  # fmt: skip
@@ -241,30 +240,3 @@ def _compile(rule: Rule, *, is_default: bool) -> _Compiled:
         observed=observed,
         by_app=bool(match.app) and (rule.effect == "allow" or bool(rule.covers)),
     )
-
-
-def _matcher(patterns: tuple[str, ...]) -> Matches:
-    """Return a test for "equals one of these", where `*` stands for any characters."""
-    exact = frozenset(pattern for pattern in patterns if "*" not in pattern)
-    globs = [_glob(pattern) for pattern in patterns if "*" in pattern]
-    if not globs:
-        return exact.__contains__
-    return lambda value: value in exact or any(matches(value) for matches in globs)
-
-
-def _glob(pattern: str) -> Matches:
-    """Return a test for one pattern. Linear in the text, which may be an attacker's, so no regular expression."""
-    first, *middle, last = pattern.split("*")
-
-    def matches(text: str) -> bool:
-        at, end = len(first), len(text) - len(last)
-        if end < at or not (text.startswith(first) and text.endswith(last)):
-            return False
-        for part in middle:
-            found = text.find(part, at, end)
-            if found < 0:
-                return False
-            at = found + len(part)
-        return True
-
-    return matches

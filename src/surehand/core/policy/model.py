@@ -6,6 +6,7 @@ only. Observed text may only make an answer stricter, so only rules that deny or
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final, Literal
 
 from surehand import limits
@@ -14,6 +15,8 @@ from surehand.model.decision import Outcome
 from surehand.model.record import Record, check_count, check_identifier, check_range, check_text
 
 Risk = Literal["read", "reversible", "external", "destructive"]
+#: A test of one text; anything true is a match.
+Matches = Callable[[str], object]
 Isolation = Literal["isolated", "display_only", "shared"]
 
 #: From harmless to grave; what raises risk moves right and nothing moves left.
@@ -141,3 +144,30 @@ def check_rule(rule: Rule) -> None:
             f"rule {rule.id}: sensitive applications are covered one by one, by exact identity",
             fix='Write match.app = ["exe:/usr/bin/…"] without *.',
         )
+
+
+def matcher(patterns: tuple[str, ...]) -> Matches:
+    """Return a test for "equals one of these", where `*` stands for any characters."""
+    exact = frozenset(pattern for pattern in patterns if "*" not in pattern)
+    globs = [_glob(pattern) for pattern in patterns if "*" in pattern]
+    if not globs:
+        return exact.__contains__
+    return lambda value: value in exact or any(matches(value) for matches in globs)
+
+
+def _glob(pattern: str) -> Matches:
+    """Return a test for one pattern. Linear in the text, which may be an attacker's, so no regular expression."""
+    first, *middle, last = pattern.split("*")
+
+    def matches(text: str) -> bool:
+        at, end = len(first), len(text) - len(last)
+        if end < at or not (text.startswith(first) and text.endswith(last)):
+            return False
+        for part in middle:
+            found = text.find(part, at, end)
+            if found < 0:
+                return False
+            at = found + len(part)
+        return True
+
+    return matches

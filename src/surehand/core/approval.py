@@ -1,0 +1,252 @@
+"""Approvals: what a person is shown, the hash that is signed, and whether an answer counts (spec §6.4).
+
+Guarantees: the person sees exactly what the hash covers, with nothing invisible in it; looking at the application again
+does not void an answer, any change of what would happen does; an answer counts only if an allowed approver signed it,
+for this question, in time; one "no" is a no. One use is counted by the journal under `use_key`.
+"""
+
+from __future__ import annotations
+
+import hmac
+import unicodedata
+from collections.abc import Iterable
+from typing import Any, Final, Literal
+
+from surehand import canonical, limits
+from surehand.core.authority import Verify
+from surehand.core.redaction import mask
+from surehand.errors import AuthorityDenied, InvalidRequest
+from surehand.model.actions import Action
+from surehand.model.approval import ApprovalAnswer, PendingApproval, Presentation
+from surehand.model.decision import PolicyInput
+from surehand.model.record import Record, check_identifier, check_range, to_value
+
+_PRESENTATION_DOMAIN: Final = "surehand/presentation/v1"
+_ANSWER_DOMAIN: Final = b"surehand/approval-answer/v1\x00"
+
+#: Categories whose characters change what is seen without being seen: controls, formats (bidi, zero width, tags),
+#: separators, surrogates, unassigned and private ones.
+_UNSEEN: Final = frozenset({"Cc", "Cf", "Cs", "Cn", "Co", "Zl", "Zp"})
+#: Letters and marks that draw nothing: fillers and variation selectors.
+_BLANK: Final = frozenset("\u115f\u1160\u3164\uffa0\u2800") | {chr(code) for code in range(0xFE00, 0xFE10)}
+
+
+class Approver(Record, frozen=True, kw_only=True):
+    """Who may answer, with which key. `public_key` is 64 hex digits."""
+
+    approver: str
+    key_id: str
+    public_key: str
+
+    def __post_init__(self) -> None:
+        check_identifier("approver", self.approver)
+        check_identifier("key_id", self.key_id)
+        if len(self.public_key) != 64 or any(c not in "0123456789abcdef" for c in self.public_key):
+            raise InvalidRequest("public_key must be 64 lower-case hex digits")
+
+
+def visible(text: str) -> str:
+    r"""Return text in which everything can be seen: `\u{202e}` for what would act without showing.
+
+    A backslash is doubled, so that text which merely looks like an escape stays apart from one.
+    """
+    if text.isascii() and text.isprintable() and "\\" not in text:
+        return text
+    return "".join(_visible(character) for character in text)
+
+
+def _visible(character: str) -> str:
+    if character == "\\":
+        return "\\\\"
+    category = unicodedata.category(character)
+    if category in _UNSEEN or character in _BLANK or (category == "Zs" and character != " "):
+        return f"\\u{{{ord(character):x}}}"
+    return character
+
+
+def shown(value: Any) -> Any:
+    """Return a JSON value with every text made visible, and texts too long to read cut in the open.
+
+    A cut text says how many characters are missing; the action hash beside it covers them.
+    """
+    if isinstance(value, str):
+        return visible(_cut(value))
+    if isinstance(value, dict):
+        return {visible(str(key)): shown(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [shown(item) for item in value]
+    return value
+
+
+def _cut(text: str) -> str:
+    most = limits.PRESENTATION_TEXT_CHARS_MAX
+    if len(text) <= most:
+        return text
+    half = most // 2
+    return f"{text[:half]} […{len(text) - 2 * half} more characters…] {text[-half:]}"
+
+
+def present(
+    document: PolicyInput,
+    action: Action,
+    *,
+    reason: str,
+    action_hash: str,
+    crop_hash: str | None = None,
+    steps: tuple[str, ...] = (),
+    secrets: Iterable[str] = (),
+) -> Presentation:
+    """Return what the approver is shown. Scene, generation and label are left out on purpose.
+
+    Args:
+        document: What policy was asked: principal, application, place, effect, risk, categories, and the observed
+            role, name and context of the element, which are made visible here.
+        action: Shown with its texts: a person cannot agree to what is hidden.
+        reason: Why policy asks.
+        action_hash: Of the request.
+        crop_hash: Digest of the picture shown beside it.
+        steps: Action hashes of a plan, in order.
+        secrets: Resolved secrets, which are masked.
+    """
+    observed = document.facts.observed
+    parameters: dict[str, Any] = to_value(action)
+    parameters.pop("kind", None)
+    element = f"{observed.get('role', '')} {observed.get('name', '')}".strip()
+    return Presentation(
+        principal=document.principal,
+        app=shown(document.facts.app),
+        place=shown(document.facts.place),
+        element=shown(mask(element, secrets)),
+        context=shown(mask(observed.get("context", ""), secrets)),
+        action=document.action,
+        parameters=shown(mask(parameters, secrets)),
+        risk=document.risk,
+        categories=tuple(sorted({*document.facts.categories, *observed.get("categories", ())})),
+        reason=shown(reason),
+        action_hash=action_hash,
+        crop_hash=crop_hash,
+        steps=steps,
+    )
+
+
+def presentation_hash(presentation: Presentation) -> str:
+    """Return the hash that an approver signs."""
+    return canonical.hash_record(_PRESENTATION_DOMAIN, presentation)
+
+
+def ask(
+    presentation: Presentation,
+    *,
+    approval_id: str,
+    operation_id: str,
+    now_ms: int,
+    life_ms: int = limits.APPROVAL_MS_DEFAULT,
+    needed: int = 1,
+) -> PendingApproval:
+    """Return the question, open until `now_ms + life_ms` of the wall clock."""
+    check_range("needed", needed, 1, limits.APPROVALS_NEEDED_MAX)
+    return PendingApproval(
+        approval_id=approval_id,
+        operation_id=operation_id,
+        principal=presentation.principal,
+        presentation=presentation,
+        presentation_hash=presentation_hash(presentation),
+        requested_at_ms=now_ms,
+        expires_at_ms=now_ms + life_ms,
+        needed=needed,
+    )
+
+
+def still_covers(pending: PendingApproval, presentation: Presentation) -> bool:
+    """Say whether an answer to `pending` is one to `presentation`: everything that was shown is the same."""
+    return hmac.compare_digest(pending.presentation_hash, presentation_hash(presentation))
+
+
+def answer_message(answer: ApprovalAnswer) -> bytes:
+    """Return the bytes an approver signs: the domain, a zero byte, the canonical bytes of all but the signature."""
+    value: dict[str, Any] = to_value(answer)
+    del value["signature"]
+    return _ANSWER_DOMAIN + canonical.encode(value)
+
+
+def check_answer(
+    answer: ApprovalAnswer,
+    pending: PendingApproval,
+    approvers: Iterable[Approver],
+    verify: Verify,
+    *,
+    now_ms: int,
+) -> Approver:
+    """Accept an answer that an allowed approver signed for exactly this question, in time.
+
+    Args:
+        answer: From the control side; never from the agent's socket.
+        pending: The open question.
+        approvers: Who may answer.
+        verify: Strict Ed25519.
+        now_ms: Wall-clock.
+
+    Raises:
+        AuthorityDenied: naming what does not hold; the question stays open.
+    """
+    approver = next((one for one in approvers if (one.approver, one.key_id) == (answer.approver, answer.key_id)), None)
+    if approver is None or not verify(
+        bytes.fromhex(approver.public_key), answer_message(answer), _signature(answer.signature)
+    ):
+        raise _denied("the answer is not signed by an allowed approver")
+    asked = presentation_hash(pending.presentation)
+    checks = (
+        ("the answer is to another question", answer.approval_id == pending.approval_id),
+        ("what was asked has changed", hmac.compare_digest(asked, pending.presentation_hash)),
+        ("the answer is about something else", hmac.compare_digest(answer.presentation_hash, asked)),
+        ("nobody approves their own proposal", answer.approver != pending.principal),
+        ("the question has expired", now_ms < pending.expires_at_ms),
+        ("the answer has expired", now_ms < answer.expires_at_ms),
+        ("the answer was given before the question", pending.requested_at_ms <= answer.answered_at_ms),
+        ("the answer lies in the future", answer.answered_at_ms <= now_ms),
+        (
+            "the answer would hold for too long",
+            answer.expires_at_ms - answer.answered_at_ms <= limits.APPROVAL_MS_MAX,
+        ),
+    )
+    for message, holds in checks:
+        if not holds:
+            raise _denied(message)
+    return approver
+
+
+def tally(
+    answers: Iterable[ApprovalAnswer], pending: PendingApproval, *, now_ms: int
+) -> Literal["waiting", "approved", "denied", "unanswered"]:
+    """Count accepted answers: one no denies, enough different people approve, and time runs out as neither.
+
+    Args:
+        answers: Those that `check_answer` accepted for this question.
+        pending: The question.
+        now_ms: Wall-clock. A yes counts until it expires, even when the question was answered long before.
+    """
+    yes: set[str] = set()
+    for answer in answers:
+        if answer.answer == "deny":
+            return "denied"
+        if now_ms < answer.expires_at_ms:
+            yes.add(answer.approver)
+    if len(yes) >= pending.needed:
+        return "approved"
+    return "waiting" if now_ms < pending.expires_at_ms else "unanswered"
+
+
+def use_key(approval_id: str) -> str:
+    """Return the key under which the journal counts the approval's one use."""
+    return f"approval/{approval_id}"
+
+
+def _signature(text: str) -> bytes:
+    try:
+        return bytes.fromhex(text)
+    except ValueError:
+        return b""
+
+
+def _denied(message: str) -> AuthorityDenied:
+    return AuthorityDenied(message, gate="approval")

@@ -1,0 +1,230 @@
+"""What a request is, beyond what it says of itself: its effect's name, its risk, its consequential categories.
+
+Guarantees: nothing here ever lowers anything; what was learned from the screen is kept apart from what is proven, so
+that policy can be decided with and without it (spec §6.1, §6.2).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+import msgspec
+
+from surehand.core.policy.model import RISKS, Risk
+from surehand.core.policy.vocabulary import CREDENTIAL_CONTROLS, GENERIC, AppLists, Words
+from surehand.model.actions import (
+    Action,
+    App,
+    Click,
+    Clipboard,
+    Dialog,
+    History,
+    Open,
+    Perform,
+    Press,
+    Screenshot,
+    SelectOption,
+    SetValue,
+    Tab,
+    Upload,
+    Window,
+    kind_of,
+)
+from surehand.model.scene import AppIdentity
+from surehand.model.targets import SurfaceTarget, Target
+
+PROCESS_RUN: Final = "process.run"
+
+_BROWSER_KINDS: Final = frozenset({"navigate", "history", "tab", "upload", "dialog"})
+_ENTERING: Final = frozenset({"set_value", "type_text", "paste"})
+_TYPING: Final = _ENTERING | {"press"}
+_ACTIVATING: Final = frozenset({"invoke", "click", "perform", "toggle", "select_option", "press", "dialog"})
+#: Roles whose name says what is written there, not what happens on a click.
+_WRITTEN_ROLES: Final = frozenset({"text", "document", "paragraph", "password", "spinbutton", "terminal"})
+
+#: The least risk of each action kind; what an agent declares cannot go below it.
+_READING: Final = frozenset({"screenshot", "physical_state", "abort"})
+
+#: Files that run when they are opened.
+_RUNS_WHEN_OPENED: Final = re.compile(
+    r"\.(?:desktop|sh|bash|run|bin|appimage|jar|py|pl|rb|exe|msi|bat|deb|rpm|flatpakref)$", re.IGNORECASE
+)
+
+_TITLE_DASH: Final = re.compile(r"\s[-–—|]\s")
+_WM_MODIFIERS: Final = frozenset({"super", "super_l", "super_r", "meta", "meta_l", "meta_r", "win", "cmd", "command",
+                                  "logo", "hyper", "os", "osleft", "osright", "metaleft", "metaright"})  # fmt: skip
+_WM_WITH_ALT: Final = re.compile(r"f\d{1,2}|tab|space|escape|esc|grave|backquote|`|print|sys_req|printscreen")
+_ALT: Final = frozenset({"alt", "alt_l", "altleft", "option"})
+_CONTROL: Final = frozenset({"ctrl", "control", "control_l", "control_r", "controlleft", "controlright"})
+
+
+class AppClass(msgspec.Struct, frozen=True, kw_only=True):
+    """What kind of application it is: proven by its process, and what it merely claims."""
+
+    proven: frozenset[str] = frozenset()
+    claimed: frozenset[str] = frozenset()
+    runs_commands: bool = False
+    claims_to_run_commands: bool = False
+
+
+def classify_app(
+    apps: AppLists,
+    identity: AppIdentity,
+    *,
+    claimed: tuple[str, ...] = (),
+    denied_tokens: frozenset[str] = frozenset(),
+    own_pids: frozenset[int] = frozenset(),
+) -> AppClass:
+    """Say what kind of application this is.
+
+    Args:
+        apps: The lists.
+        identity: As proven by pid.
+        claimed: What it says of itself: window class, name, title. May only deny.
+        denied_tokens: Of the operator, without case; equal to an identity, a path, a file name or a claimed name.
+        own_pids: Surehand's own processes and the terminals that run them.
+    """
+    names = identity_names(identity)
+    claims = {part.strip() for text in (identity.claimed_name, *claimed) for part in _title_parts(text)}
+    proven, observed = set(), set()
+    if identity.pid in own_pids:
+        proven.add("own_surface")
+    if names & denied_tokens:
+        proven.add("denied_app")
+    if claims & denied_tokens:
+        observed.add("denied_app")
+    if names & apps.sensitive:
+        proven.add("sensitive_app")
+    if claims & (apps.sensitive_claimed | apps.sensitive):
+        observed.add("sensitive_app")
+    return AppClass(
+        proven=frozenset(proven),
+        claimed=frozenset(observed),
+        runs_commands=bool(names & (apps.terminals | apps.run_dialogs)),
+        claims_to_run_commands=bool(claims & (apps.terminals_claimed | apps.run_dialogs_claimed)),
+    )
+
+
+def _title_parts(text: str) -> tuple[str, ...]:
+    """Return a claimed name or title, and what stands between its dashes: `vault.kdbx - KeePassXC` claims KeePassXC."""
+    whole = text.casefold()
+    return (whole, *_TITLE_DASH.split(whole)) if whole else ()
+
+
+def identity_names(identity: AppIdentity) -> frozenset[str]:
+    """Return every proven name of an application, without case: key, paths, and their last parts."""
+    paths = [path for path in (identity.executable, identity.script) if path]
+    names = [identity.key, *paths, *(path.rsplit("/", 1)[-1] for path in paths)]
+    return frozenset(name.casefold() for name in names if name)
+
+
+def classify_launch(apps: AppLists, name: str, denied_tokens: frozenset[str] = frozenset()) -> AppClass:
+    """Say what would be launched under this name: an executable or a desktop file id."""
+    last = name.rsplit("/", 1)[-1].casefold()
+    names = {name.casefold(), last, last.removesuffix(".desktop")}
+    proven = {"denied_app"} if names & denied_tokens else set()
+    if names & apps.sensitive:
+        proven.add("sensitive_app")
+    return AppClass(proven=frozenset(proven), runs_commands=bool(names & (apps.terminals | apps.run_dialogs)))
+
+
+def effect_name(action: Action, target: Target, *, browser: bool, runs_commands: bool) -> str:
+    """Return the effect's name as policies and ceilings spell it, such as `desktop.window.close`.
+
+    Running a program by any road is `process.run`: typing into a terminal or a run dialog, a chord that the window
+    manager takes, launching an executable or anything with arguments.
+    """
+    kind = kind_of(action)
+    if _runs(action, kind, runs_commands=runs_commands):
+        return PROCESS_RUN
+    prefix = "browser" if browser or kind in _BROWSER_KINDS else "desktop"
+    if isinstance(action, App | Window | Clipboard | History | Tab | Dialog):
+        return f"{prefix}.{kind}.{action.op}"
+    if isinstance(action, Screenshot):
+        return f"{prefix}.screenshot.{'window' if isinstance(target, SurfaceTarget) else 'desktop'}"
+    return f"{prefix}.{kind}"
+
+
+def _runs(action: Action, kind: str, *, runs_commands: bool) -> bool:
+    if isinstance(action, App) and action.op == "launch":
+        return runs_commands or bool(action.arguments) or not action.name.endswith(".desktop")
+    if isinstance(action, Open):
+        return _RUNS_WHEN_OPENED.search(action.uri) is not None
+    if isinstance(action, Press) and any(is_window_manager_chord(chord) for chord in action.chords):
+        return True
+    # A middle click pastes, in every terminal.
+    return runs_commands and (kind in _TYPING or (isinstance(action, Click) and action.button == "middle"))
+
+
+def is_window_manager_chord(chord: str) -> bool:
+    """Say whether a window manager may take this chord, and run something for it. Rather too often than too rarely."""
+    *modifiers, key = chord.casefold().split("+")
+    held = set(modifiers)
+    if held & _WM_MODIFIERS or key in _WM_MODIFIERS or key.startswith(("xf86", "launch")):
+        return True
+    if held & _ALT:
+        return bool(held & _CONTROL) or _WM_WITH_ALT.fullmatch(key) is not None
+    return False
+
+
+def effective_risk(action: Action, declared: Risk, categories: frozenset[str]) -> Risk:
+    """Return the risk to decide with: what was declared, raised to the action's least and to its categories."""
+    floors = [RISKS.index(declared)]
+    kind = kind_of(action)
+    reads = kind in _READING or (isinstance(action, Clipboard) and action.op == "read")
+    floors.append(RISKS.index("read" if reads else "reversible"))
+    if "destructive" in categories:
+        floors.append(RISKS.index("destructive"))
+    elif categories & {"external", "process_run", "purchase", "send_publish", "upload"}:
+        floors.append(RISKS.index("external"))
+    return RISKS[max(floors)]
+
+
+def proven_categories(action: Action, effect: str, declared: Risk, words: Words) -> frozenset[str]:
+    """Return the consequential categories that follow from the request itself."""
+    found: set[str] = set()
+    if effect == PROCESS_RUN:
+        found.add("process_run")
+    if declared in ("external", "destructive"):
+        found.add(declared)
+    if isinstance(action, Upload):
+        found.add("upload")
+    if isinstance(action, SetValue) and action.secret_ref is not None:
+        found.add("credentials")
+    if isinstance(action, Open) and action.uri.casefold().startswith(("mailto:", "tel:", "sms:", "xmpp:", "sip:")):
+        found.add("send_publish")
+    # What the agent itself names: a secondary action, an option.
+    if isinstance(action, Perform):
+        found |= _of_control(words, action.name)
+    if isinstance(action, SelectOption) and action.option is not None:
+        found |= _of_control(words, action.option)
+    return frozenset(found)
+
+
+def observed_categories(
+    action: Action, words: Words, *, role: str, name: str, context: str, title: str, secret: bool
+) -> frozenset[str]:
+    """Return the categories that the screen gives away: what the control, and what is around it, is called."""
+    kind = kind_of(action)
+    found: set[str] = set()
+    if kind in _ENTERING:
+        if secret or role == "password" or words.lists_in(f"{name} \n {context}") & {"credentials"}:
+            found.add("credentials")
+    elif kind in _ACTIVATING and role not in _WRITTEN_ROLES:
+        lists = words.lists_in(name)
+        found |= _as_categories(lists)
+        # "OK" under "Delete three files?" is a deletion.
+        if not name.strip() or GENERIC in lists or kind == "dialog":
+            found |= _of_control(words, f"{context} \n {title}")
+    return frozenset(found)
+
+
+def _of_control(words: Words, text: str) -> frozenset[str]:
+    return _as_categories(words.lists_in(text))
+
+
+def _as_categories(lists: frozenset[str]) -> frozenset[str]:
+    """Drop what fields are called, which says nothing about a control, and name what controls make."""
+    found = lists - {GENERIC, CREDENTIAL_CONTROLS, "credentials"}
+    return found | {"credentials"} if CREDENTIAL_CONTROLS in lists else found

@@ -1,0 +1,123 @@
+"""The safety kernel: what no policy can switch off (spec §6.3). One function per check; each raises or returns.
+
+Permits are checked in `permit.check_permit`, bounds once more in the records' own construction; everything else that
+holds whatever an operator wrote is here, so that it can be read on one page.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+
+import msgspec
+
+from surehand import limits
+from surehand.core.policy.model import CONSEQUENTIAL
+from surehand.core.release import is_secret
+from surehand.errors import (
+    InvalidRequest,
+    JournalRecovery,
+    PolicyDenied,
+    SecureSurface,
+    StaleTarget,
+    TooLarge,
+    UnsupportedAction,
+)
+from surehand.model.actions import TARGET_KINDS, Action, SetValue, kind_of
+from surehand.model.decision import Decision, Facts, PolicyInput
+from surehand.model.record import Record
+from surehand.model.request import Request
+from surehand.model.scene import Node
+from surehand.model.targets import NoTarget, QueryTarget, Target
+
+#: Actions that can change something and are nevertheless aimed at nothing: there is nothing yet, or everything.
+_UNAIMED: Final = frozenset({"app", "open", "clipboard", "abort", "physical_state", "screenshot", "release", "tab"})
+
+
+class Host(Record, frozen=True, kw_only=True):
+    """What only the host states: how isolated the desktop is, and how far the agent's code is kept from ours."""
+
+    isolation: Literal["isolated", "display_only", "shared"]
+    trust_level: Literal["A", "B"]
+
+
+def check_known_action(action: Action) -> None:
+    """Refuse an action that the table does not list."""
+    if kind_of(action) not in TARGET_KINDS:
+        raise UnsupportedAction(f"no action is called {kind_of(action)}", gate="shape")
+
+
+def check_bounds(request_bytes: int) -> None:
+    """Refuse a request above `limits.REQUEST_BYTES_MAX` bytes."""
+    if request_bytes > limits.REQUEST_BYTES_MAX:
+        raise TooLarge(f"{request_bytes} bytes; the limit is {limits.REQUEST_BYTES_MAX}", gate="shape")
+
+
+def check_fenced(action: Action, target: Target) -> None:
+    """Refuse an acting request without a target that can be fenced, before authority is looked at (spec §3.3)."""
+    kind = kind_of(action)
+    target_kind = str(type(target).__struct_config__.tag)
+    if target_kind not in TARGET_KINDS.get(kind, ()):
+        raise InvalidRequest(f"{kind} cannot be aimed at a target of kind {target_kind}", gate="shape")
+    if isinstance(target, NoTarget) and kind not in _UNAIMED:
+        raise InvalidRequest(f"{kind} needs a fenced target", gate="shape")
+
+
+def check_scene_age(observed_at_ms: int, now_ms: int) -> None:
+    """Refuse to act on a scene older than `limits.SCENE_ACT_MS_MAX`, or one from the future."""
+    if not 0 <= now_ms - observed_at_ms <= limits.SCENE_ACT_MS_MAX:
+        raise StaleTarget(
+            f"the scene may be acted upon for {limits.SCENE_ACT_MS_MAX // 1000} s after it was observed",
+            gate="first_fence",
+            fix="Observe again and use the new scene.",
+        )
+
+
+def check_journal(*, writable: bool) -> None:
+    """Refuse every effect while the journal cannot record it."""
+    if not writable:
+        raise JournalRecovery(
+            "the journal is read-only, so no effect can be recorded and none is made",
+            gate="claim",
+            fix="Run `surehand audit verify` to see what is wrong.",
+        )
+
+
+def check_secret_use(action: Action, node: Node | None) -> None:
+    """Refuse a secret anywhere but in a field that is marked secret (spec §3.2)."""
+    if isinstance(action, SetValue) and action.secret_ref is not None and (node is None or not is_secret(node)):
+        raise SecureSurface(
+            "an enrolled secret goes only into a field that is marked secret",
+            gate="first_fence",
+            fix="Aim at the password field itself.",
+        )
+
+
+def check_host_facts(facts: Facts, host: Host) -> None:
+    """Refuse facts that claim another isolation or trust level than the host states."""
+    if (facts.isolation, facts.trust_level) != (host.isolation, host.trust_level):
+        raise PolicyDenied("isolation and trust level are stated by the host only", gate="policy")
+
+
+def raise_for_query(decision: Decision, document: PolicyInput, target: Target) -> Decision:
+    """Turn an allow into a question where a query alone would pick the target of something consequential (spec §3.3).
+
+    Not even a rule that covers the category helps: the rule's author cannot have seen which element it will be.
+    """
+    if decision.outcome != "allow" or document.approved or not isinstance(target, QueryTarget):
+        return decision
+    observed = document.facts.observed.get("categories", ())
+    if CONSEQUENTIAL.isdisjoint(document.facts.categories) and CONSEQUENTIAL.isdisjoint(observed):
+        return decision
+    return msgspec.structs.replace(
+        decision,
+        outcome="require_approval",
+        rule="kernel.query",
+        reason="A query picked the target of something consequential; a person must see which element it is.",
+    )
+
+
+def check_request(request: Request, request_bytes: int) -> None:
+    """Run the checks that need nothing but the request."""
+    check_known_action(request.action)
+    check_bounds(request_bytes)
+    check_fenced(request.action, request.target)
