@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import functools
 import os
 import secrets
 import shlex
@@ -25,6 +26,8 @@ from surehand.signing.private_files import check_private, open_private, private_
 FORMAT: Final = "surehand-journal"
 FORMAT_VERSION: Final = 1
 TIER: Final = "plain"
+
+MARKS: Final = {"format": FORMAT, "version": str(FORMAT_VERSION), "tier": TIER}
 
 #: "SHJ1" in the header of the file, so that `file` and the auditor tell a journal from other databases.
 APPLICATION_ID: Final = 0x53484A31
@@ -102,14 +105,13 @@ def prepare(path: Path, *, vfs: str | None) -> tuple[Path, Lease]:
 
 def _create(path: Path, vfs: str | None) -> None:
     draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
-    marks = {"format": FORMAT, "version": str(FORMAT_VERSION), "tier": TIER, "log_id": secrets.token_hex(16)}
     with translated(path):
         os.close(os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
         try:
             connection = apsw.Connection(str(draft), vfs=vfs)
             with contextlib.closing(connection):
                 connection.execute("BEGIN;" + _SCHEMA)
-                connection.executemany("INSERT INTO meta VALUES (?, ?)", marks.items())
+                connection.executemany("INSERT INTO meta VALUES (?, ?)", MARKS.items())
                 connection.execute("COMMIT")
                 connection.pragma("journal_mode", "WAL")
             os.link(draft, path, follow_symlinks=False)
@@ -143,28 +145,36 @@ def check_size(path: Path) -> None:
             raise _refused(path, "is empty: it was cut, or never was a journal")
 
 
-def check_marks(path: Path, connection: apsw.Connection) -> dict[str, str]:
-    """Return the marks of the file.
+def check_marks(path: Path, connection: apsw.Connection) -> None:
+    """Refuse a file that is not a journal of this format and tier.
 
     Raises:
-        JournalRecovery: it is foreign, newer or of another tier; nothing was written.
+        JournalRecovery: it is foreign, newer, of another tier, or has another schema; nothing was written.
     """
     with translated(path):
-        application = connection.pragma("application_id")
-        if application != APPLICATION_ID:
+        if connection.pragma("application_id") != APPLICATION_ID:
             raise _refused(path, "is a database, but not a journal of ours")
-        tables = {str(name) for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
-        if not {"events", "streams", "uses", "meta"} <= tables:
-            raise _refused(path, "lacks a table of a journal")
-        marks: dict[str, str] = dict(connection.execute("SELECT key, value FROM meta"))
-        versions = (connection.pragma("user_version"), marks.get("version"))
-    if marks.get("format") != FORMAT or versions != (FORMAT_VERSION, str(FORMAT_VERSION)):
-        raise _refused(
-            path, f"has format {marks.get('format')!r} version {marks.get('version')!r}; this program knows 1"
-        )
+        if connection.pragma("user_version") != FORMAT_VERSION:
+            raise _refused(path, f"has format {connection.pragma('user_version')}; this program knows {FORMAT_VERSION}")
+        # A trigger or another column would make our statements do what they do not say.
+        if _schema_of(connection) != _own_schema():
+            raise _refused(path, "does not have the tables of a journal")
+        marks = {str(key): str(value) for key, value in connection.execute("SELECT key, value FROM meta")}
     if marks.get("tier") != TIER:
         raise _refused(path, f"is of tier {marks.get('tier')!r}, this program was told {TIER!r}")
-    return marks
+    if marks != MARKS:
+        raise _refused(path, f"is marked {marks}, not {MARKS}")
+
+
+def _schema_of(connection: apsw.Connection) -> list[tuple[object, ...]]:
+    return list(connection.execute("SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY name"))
+
+
+@functools.cache
+def _own_schema() -> list[tuple[object, ...]]:
+    with contextlib.closing(apsw.Connection(":memory:")) as connection:
+        connection.execute(_SCHEMA)
+        return _schema_of(connection)
 
 
 def _refused(path: Path, why: str) -> SurehandError:
