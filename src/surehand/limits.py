@@ -132,6 +132,7 @@ LOG_TAIL_BYTES: Final = 4_096  # how much of the daemon's log an error quotes
 APP_CALL_MS_MAX: Final = 1_000  # one call to one application; only that application pays
 APP_READ_MS_MAX: Final = 3_000  # one whole read of one application
 APP_PATIENCE_MS: Final = 250  # a list of all windows waits this long for a slow application, then names it
+TEXT_CHARS_PER_READ_MAX: Final = 64 * 1024  # one page of a text; the reader asks for the next
 APP_LAYOUT_MS: Final = 500  # places are read again this long after an event: layout and animation settle unannounced
 APP_SWEEP_MS: Final = 100  # between two looks at an application whose events are incomplete, while somebody waits
 HUNG_PROBE_MS_MAX: Final = 3_600_000  # one waiting call tells when a hung application is back

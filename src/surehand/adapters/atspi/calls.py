@@ -79,12 +79,15 @@ class CacheItem(NamedTuple):
     states: int
 
 
-def cut(text: str) -> str:
-    """Return text of at most `limits.FIELD_BYTES_STORED_MAX` bytes; what was cut ends in `CUT_MARK`."""
-    if len(text) * 4 <= limits.FIELD_BYTES_STORED_MAX:
+def cut(text: str, *, more: bool = False) -> str:
+    """Return text of at most `limits.FIELD_BYTES_STORED_MAX` bytes; what was cut ends in `CUT_MARK`.
+
+    `more` says that the text is already only the beginning of a longer one.
+    """
+    if not more and len(text) * 4 <= limits.FIELD_BYTES_STORED_MAX:
         return text
     data = text.encode("utf-8", "replace")
-    if len(data) <= limits.FIELD_BYTES_STORED_MAX:
+    if not more and len(data) <= limits.FIELD_BYTES_STORED_MAX:
         return text
     kept = data[: limits.FIELD_BYTES_STORED_MAX - len(CUT_MARK.encode())]
     return kept.decode("utf-8", "ignore") + CUT_MARK

@@ -138,7 +138,9 @@ def host_pid(bus_pid: int, bus_daemon_pid: int) -> int | None:
     """
     ours = _namespace("self")
     theirs = _namespace(str(bus_daemon_pid))
-    if theirs is None or theirs == ours:
+    if theirs is None:
+        return None
+    if theirs == ours:
         return bus_pid
     for entry in os.listdir("/proc"):  # noqa: PTH208 - names are all that is needed
         if entry.isdecimal() and _inner_pid(entry) == bus_pid and _namespace(entry) == theirs:

@@ -25,6 +25,8 @@ class Profile(NamedTuple):
         class_names: An unnamed object gives its class as its name (`GtkRange`).
         ids: `AccessibleId` exists.
         attribute_ids: The identifier is in the attributes.
+        long_lists: One object may list a million children, so their count is asked first; false where only what is
+            on the screen has objects.
         range_clamps: `GetText` with an end beyond the text gives the text, instead of nothing.
     """
 
@@ -39,6 +41,7 @@ class Profile(NamedTuple):
     ids: bool = False
     attribute_ids: bool = False
     range_clamps: bool = False
+    long_lists: bool = True
 
 
 #: GTK 3.24.38 with at-spi2-core 2.46.
@@ -54,6 +57,7 @@ GTK4: Final = Profile(
     class_names=True,
     ids=True,
     range_clamps=True,
+    long_lists=False,
 )
 #: Qt 5.15.8. `Properties.GetAll` crashes the application and must never be sent; `GetItems` is empty; inserts and
 #: removals are not signalled.

@@ -1,0 +1,257 @@
+"""The accessibility bus: which applications are there, who they are, and how each is reached.
+
+Promises: applications come and go by the bus's own signals, nothing is polled; an application is reached on its own
+socket where it offers one and the kernel says that the process at its end is the one that the bus knows; an
+application that does not answer is `hung` until a probe that costs nothing comes back, and nobody else waits for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+from typing import Any, Final
+
+from surehand import limits
+from surehand.adapters.atspi import calls, events, identity
+from surehand.adapters.atspi.calls import APPLICATION, ROOT_PATH, Channel
+from surehand.adapters.atspi.profile import Profile, profile_of
+from surehand.adapters.atspi.transport import (
+    BUS_NAME,
+    BUS_PATH,
+    PEER,
+    Call,
+    Connection,
+    Failure,
+    Signal,
+    connect,
+)
+from surehand.adapters.atspi.tree import ApplicationSilent, ApplicationTree
+from surehand.errors import SurehandError, Unavailable
+from surehand.model.scene import AppIdentity
+
+_REGISTRY_PATH: Final = "/org/a11y/atspi/registry"
+_MATCHES: Final = (
+    f"type='signal',interface='{events.OBJECT}'",
+    f"type='signal',interface='{events.WINDOW}'",
+    f"type='signal',interface='{events.DOCUMENT}'",
+    f"type='signal',interface='{calls.CACHE}'",
+    f"type='signal',sender='{BUS_NAME}',interface='{BUS_NAME}',member='NameOwnerChanged'",
+)
+
+
+class Application:
+    """One application on the bus, with its maintained tree."""
+
+    def __init__(
+        self, owner: str, who: AppIdentity, toolkit: str, profile: Profile, on_bus: Channel, own: Connection | None
+    ) -> None:
+        self.owner = owner
+        self.identity = who
+        self.toolkit = toolkit
+        self.profile = profile
+        #: The way over the bus; signals come this way, so only here does an answer mean that they have arrived.
+        self.on_bus = on_bus
+        self.own = own
+        self.channel = on_bus if own is None else Channel(own, "")
+        self.tree = ApplicationTree(owner, self.channel, profile)
+        self.lock = asyncio.Lock()
+        #: Set with every signal that casts doubt; waiters clear it.
+        self.stirred = asyncio.Event()
+        self.signals = 0
+        self.signal_at: dict[str, float] = {}
+        self.last_signal_at = 0.0
+        self.probe: asyncio.Future[Any] | None = None
+
+    @property
+    def hung(self) -> bool:
+        """Whether it did not answer and has not come back."""
+        return self.probe is not None and not self.probe.done()
+
+    def take(self, signal: Signal, now: float) -> None:
+        """Let a signal cast its doubts."""
+        if not events.take(signal, self.tree):
+            return
+        self.signals += 1
+        self.last_signal_at = now
+        window = self.tree.window_of(signal.path)
+        if window is not None:
+            self.signal_at[window] = now
+        self.stirred.set()
+
+    def call_hung(self) -> None:
+        """Remember that it does not answer; the probe ends when it does, or when it is gone."""
+        if not self.hung:
+            call = Call(self.on_bus.destination, ROOT_PATH, PEER, "Ping")
+            self.probe = self.on_bus.connection.start_many(
+                [call], timeout_ms=limits.HUNG_PROBE_MS_MAX, total_ms=limits.HUNG_PROBE_MS_MAX
+            )
+
+    def close(self) -> None:
+        """Let go of its socket."""
+        self.stirred.set()
+        if self.own is not None:
+            self.own.close()
+
+
+class Bus:
+    """The bus, its applications, and those that could not be reached.
+
+    Args:
+        address: Of the accessibility bus.
+        on_change: Called when an application came or went.
+    """
+
+    def __init__(self, address: str, on_change: Callable[[], None]) -> None:
+        self._address = address
+        self._on_change = on_change
+        self._connection: Connection | None = None
+        self._registry = ""
+        self._list_doubted = True
+        self._lock = asyncio.Lock()
+        self._joining: dict[str, asyncio.Task[None]] = {}
+        self.applications: dict[str, Application] = {}
+        #: Unique names that are listed and could not be looked at, and why.
+        self.unreachable: dict[str, SurehandError] = {}
+
+    @property
+    def connection(self) -> Connection:
+        """The connection to the bus.
+
+        Raises:
+            Unavailable: it was lost or never made.
+        """
+        if self._connection is None or self._connection.closed:
+            raise Unavailable(
+                "the accessibility bus is not connected",
+                fix="check that at-spi-bus-launcher runs in this desktop",
+            )
+        return self._connection
+
+    async def start(self) -> None:
+        """Connect and register for events, first: GTK 3 refuses bulk reads before somebody listens (C41)."""
+        self._connection = await connect(self._address, hello=True, on_signal=self._take)
+        rules = [Call(BUS_NAME, BUS_PATH, BUS_NAME, "AddMatch", "s", (rule,)) for rule in _MATCHES]
+        await self._all_answered(rules)
+        # The registry is started by the first call that names it.
+        await self._all_answered([Call(calls.REGISTRY, ROOT_PATH, PEER, "Ping")], timeout_ms=limits.APP_READ_MS_MAX)
+        self._registry = await self._owner_of(calls.REGISTRY)
+        registrations = [
+            Call(self._registry, _REGISTRY_PATH, calls.REGISTRY, "RegisterEvent", "sass", (event, [], ""))
+            for event in events.REGISTERED_EVENTS
+        ]
+        await self._all_answered(registrations)
+
+    async def _all_answered(self, wanted: list[Call], timeout_ms: int = limits.APP_CALL_MS_MAX) -> None:
+        for call, reply in zip(wanted, await self.connection.call_many(wanted, timeout_ms=timeout_ms), strict=True):
+            if isinstance(reply, Failure):
+                raise Unavailable(
+                    "the accessibility registry does not answer",
+                    fix="restart the accessibility bus of this desktop",
+                    details={"call": f"{call.interface}.{call.member}", "kind": reply.kind, "dbus_error": reply.name},
+                )
+
+    async def _owner_of(self, name: str) -> str:
+        return str((await self.connection.call(BUS_NAME, BUS_PATH, BUS_NAME, "GetNameOwner", "s", (name,)))[0])
+
+    # --- signals ----------------------------------------------------------------------------------------------
+
+    def _take(self, signal: Signal) -> None:
+        now = asyncio.get_running_loop().time()
+        application = self.applications.get(signal.sender)
+        if application is not None:
+            application.take(signal, now)
+        elif signal.sender == self._registry and signal.member == "ChildrenChanged":
+            self._list_doubted = True
+            self._on_change()
+        elif signal.sender == BUS_NAME and signal.member == "NameOwnerChanged":
+            match signal.body:
+                case [str(name), str(), ""]:
+                    self._forget(name)
+
+    def _forget(self, owner: str) -> None:
+        application = self.applications.pop(owner, None)
+        self.unreachable.pop(owner, None)
+        if application is not None:
+            application.close()
+            self._on_change()
+
+    # --- applications -----------------------------------------------------------------------------------------
+
+    async def refresh(self) -> None:
+        """Bring the list of applications up to date with what the registry lists now.
+
+        New applications are looked at side by side; one that is slow is waited for no longer than
+        `limits.APP_PATIENCE_MS` and joins when it answers.
+        """
+        async with self._lock:
+            # The registry's answer comes after every signal of its own about the list.
+            reply = await self.connection.call(self._registry, ROOT_PATH, calls.ACCESSIBLE, "GetChildren")
+            self._list_doubted = False
+            listed = [name for name, _ in calls.references(reply) or ()][: limits.APPS_MAX]
+            for owner in set(self.applications) - set(listed):
+                self._forget(owner)
+            for owner in listed:
+                if owner not in self.applications and owner not in self._joining:
+                    self._joining[owner] = asyncio.create_task(self._join(owner))
+        waiting = list(self._joining.values())
+        if waiting:
+            await asyncio.wait(waiting, timeout=limits.APP_PATIENCE_MS / 1000)
+
+    async def _join(self, owner: str) -> None:
+        try:
+            application = await self._look_at(owner)
+        except SurehandError as error:
+            self.unreachable[owner] = error
+        else:
+            self.unreachable.pop(owner, None)
+            self.applications[owner] = application
+            self._on_change()
+        finally:
+            self._joining.pop(owner, None)
+
+    async def _look_at(self, owner: str) -> Application:
+        on_bus = Channel(self.connection, owner)
+        replies = await on_bus.call_many(
+            [
+                on_bus.get(ROOT_PATH, APPLICATION, "ToolkitName"),
+                on_bus.get(ROOT_PATH, APPLICATION, "Version"),
+                on_bus.get(ROOT_PATH, calls.ACCESSIBLE, "Name"),
+                on_bus.ask(ROOT_PATH, APPLICATION, "GetApplicationBusAddress"),
+                Call(BUS_NAME, BUS_PATH, BUS_NAME, "GetConnectionUnixProcessID", "s", (owner,)),
+            ]
+        )
+        if any(isinstance(reply, Failure) and reply.kind != "refused" for reply in replies):
+            raise ApplicationSilent("the application did not answer in time", details={"application": owner})
+        toolkit, version, name, address = (calls.string(reply) or "" for reply in replies[:4])
+        pid = identity.host_pid(calls.integer(replies[4]) or 0, self.connection.peer_pid)
+        own = await self._own_socket(address, pid)
+        if own is not None:
+            pid = own.peer_pid
+        who = identity.identify(pid or 0, name)
+        label = " ".join(part for part in (toolkit, version) if part)
+        return Application(owner, who, label, profile_of(toolkit, version), on_bus, own)
+
+    async def _own_socket(self, address: str, pid: int | None) -> Connection | None:
+        """Return the application's own socket, if the process at its end is the one that the bus vouches for."""
+        if not address:
+            return None
+        with contextlib.suppress(Unavailable):
+            own = await connect(address, hello=False)
+            # An application could name somebody else's socket and so lend itself another's identity.
+            if pid is None or own.peer_pid != pid:
+                own.close()
+                return None
+            return own
+        return None
+
+    async def close(self) -> None:
+        """Let go of every connection."""
+        for task in list(self._joining.values()):
+            task.cancel()
+        await asyncio.gather(*self._joining.values(), return_exceptions=True)
+        for application in self.applications.values():
+            application.close()
+        self.applications.clear()
+        if self._connection is not None:
+            self._connection.close()

@@ -1,0 +1,173 @@
+"""What an application's signals cast doubt on.
+
+A signal changes no fact here: it says what to read again before the next serve, so a flood of the same signal costs
+one read, and a signal with false content costs a read and nothing else. What a signal does not name precisely widens
+to the subtree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from surehand.adapters.atspi import calls, entries
+from surehand.adapters.atspi.calls import ROOT_PATH
+from surehand.adapters.atspi.transport import Signal
+from surehand.adapters.atspi.tree import ApplicationTree
+
+OBJECT: Final = "org.a11y.atspi.Event.Object"
+WINDOW: Final = "org.a11y.atspi.Event.Window"
+DOCUMENT: Final = "org.a11y.atspi.Event.Document"
+
+#: What is registered with the registry; toolkits send nothing else. Pointer, keyboard, caret and announcement events
+#: are left out: nothing served depends on them.
+REGISTERED_EVENTS: Final = (
+    "object:state-changed",
+    "object:children-changed",
+    "object:property-change",
+    "object:text-changed",
+    "object:bounds-changed",
+    "object:selection-changed",
+    "object:visible-data-changed",
+    "object:model-changed",
+    "object:row-inserted",
+    "object:row-deleted",
+    "object:row-reordered",
+    "object:column-inserted",
+    "object:column-deleted",
+    "object:column-reordered",
+    "object:active-descendant-changed",
+    "object:attributes-changed",
+    "window:",
+    "document:",
+)
+
+_PROPERTIES: Final[dict[str, int]] = {
+    "accessible-name": entries.NAME,
+    "accessible-description": entries.DESCRIPTION,
+    "accessible-role": entries.ROLE,
+    "accessible-value": entries.VALUE | entries.TEXT,
+    "accessible-table-column-header": entries.COLUMNS,
+    "accessible-table-row-header": entries.COLUMNS,
+}
+_LEAF: Final = entries.FRESH & ~entries.CHILDREN
+_STATES_WITH_STRUCTURE: Final = frozenset(["expanded", "collapsed", "showing", "visible"])
+
+
+def take(signal: Signal, tree: ApplicationTree) -> bool:
+    """Cast the doubts of one signal; false when it says nothing of what is served."""
+    if signal.interface == OBJECT:
+        reader = _OBJECT.get(signal.member)
+        if reader is None:
+            return False
+        if not reader(signal, tree):
+            tree.doubt_parent_of(signal.path)
+        return True
+    if signal.interface == calls.CACHE:
+        return _take_cache(signal, tree)
+    if signal.interface == WINDOW:
+        tree.doubt(ROOT_PATH, entries.CHILDREN)
+        tree.doubt(signal.path, entries.WINDOW_FACTS)
+        return True
+    if signal.interface == DOCUMENT:
+        tree.doubt_subtree(signal.path, entries.FRESH)
+        return True
+    return False
+
+
+def _detail(signal: Signal) -> str:
+    return signal.body[0] if signal.body and isinstance(signal.body[0], str) else ""
+
+
+def _state(signal: Signal, tree: ApplicationTree) -> bool:
+    name = _detail(signal)
+    if name == "defunct":
+        entry = tree.entries.get(signal.path)
+        if entry is not None:
+            tree.doubt(entry.parent, entries.CHILDREN)
+        return True
+    facts = entries.STATES
+    if name in _STATES_WITH_STRUCTURE:
+        facts |= entries.CHILDREN
+    return tree.doubt(signal.path, facts)
+
+
+def _children(signal: Signal, tree: ApplicationTree) -> bool:
+    # Rows that move keep their objects but not their row, name or place.
+    return tree.doubt(signal.path, entries.CHILDREN | entries.COLUMNS | entries.CHOICE)
+
+
+def _property(signal: Signal, tree: ApplicationTree) -> bool:
+    name = _detail(signal)
+    if name == "accessible-parent":
+        entry = tree.entries.get(signal.path)
+        if entry is None:
+            return False
+        tree.doubt(entry.parent, entries.CHILDREN)
+        tree.doubt_parent_of(signal.path)
+        return True
+    return tree.doubt(signal.path, _PROPERTIES.get(name, _LEAF))
+
+
+def _text(signal: Signal, tree: ApplicationTree) -> bool:
+    return tree.doubt(signal.path, entries.TEXT | entries.NAME)
+
+
+def _selection(signal: Signal, tree: ApplicationTree) -> bool:
+    tree.doubt_children(signal.path, entries.STATES)
+    return tree.doubt(signal.path, entries.CHOICE | entries.NAME)
+
+
+def _data(signal: Signal, tree: ApplicationTree) -> bool:
+    tree.doubt_children(signal.path, _LEAF)
+    return tree.doubt(signal.path, entries.CHILDREN | entries.COLUMNS)
+
+
+def _active(signal: Signal, tree: ApplicationTree) -> bool:
+    tree.doubt_children(signal.path, entries.STATES)
+    return tree.doubt(signal.path, entries.STATES)
+
+
+def _place(signal: Signal, tree: ApplicationTree) -> bool:
+    # Places are doubted for the whole window by whoever counts events; an unknown object's place is not served.
+    del signal, tree
+    return True
+
+
+def _identifier(signal: Signal, tree: ApplicationTree) -> bool:
+    return tree.doubt(signal.path, entries.IDENTIFIER)
+
+
+_OBJECT: Final[dict[str, Callable[[Signal, ApplicationTree], bool]]] = {
+    "StateChanged": _state,
+    "ChildrenChanged": _children,
+    "PropertyChange": _property,
+    "TextChanged": _text,
+    "BoundsChanged": _place,
+    "SelectionChanged": _selection,
+    "VisibleDataChanged": _data,
+    "ModelChanged": _data,
+    "RowInserted": _data,
+    "RowDeleted": _data,
+    "RowReordered": _data,
+    "ColumnInserted": _data,
+    "ColumnDeleted": _data,
+    "ColumnReordered": _data,
+    "ActiveDescendantChanged": _active,
+    "AttributesChanged": _identifier,
+}
+
+
+def _take_cache(signal: Signal, tree: ApplicationTree) -> bool:
+    if signal.member == "AddAccessible":
+        for item in calls.cache_items(signal.body) or ():
+            if not tree.doubt(item.parent[1], entries.CHILDREN):
+                tree.doubt_parent_of(item.ref[1])
+        return True
+    if signal.member == "RemoveAccessible":
+        gone = calls.reference(signal.body)
+        entry = None if gone is None else tree.entries.get(gone[1])
+        if entry is not None:
+            tree.doubt(entry.parent, entries.CHILDREN)
+        return True
+    return False

@@ -1,0 +1,134 @@
+"""Nodes read straight from the application a moment ago, past every cache (spec §8.3).
+
+Everything that goes into a node's identity and context is asked again in one batch; what the last read did not expect
+(a text of another length, other actions, other interfaces) costs one more. A node whose object does not answer for
+itself is dead: None.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from surehand import limits
+from surehand.adapters.atspi import calls, entries
+from surehand.adapters.atspi.calls import ROOT_PATH
+from surehand.adapters.atspi.entries import Entry
+from surehand.adapters.atspi.geometry import Placement
+from surehand.adapters.atspi.reading import Question, Reader
+from surehand.adapters.atspi.roles import BIT_DEFUNCT
+from surehand.adapters.atspi.transport import Call, Failure, Reply
+from surehand.adapters.atspi.tree import ApplicationSilent, ApplicationTree
+from surehand.model.scene import LiveNode
+
+#: Rounds beyond the first for what the last read did not expect.
+_ROUNDS_MAX = 4
+_LIVE = entries.FRESH & ~entries.CHILDREN
+
+
+class LiveReader:
+    """Reads some nodes of one application afresh; keeps nothing."""
+
+    def __init__(self, tree: ApplicationTree) -> None:
+        self._tree = tree
+        self._reader = Reader(tree.owner, tree.reader.channel, tree.profile, lambda *_: None)
+        self._reader.share_verbs(tree.reader)
+
+    async def read(self, paths: Sequence[str], placement: Placement) -> dict[str, LiveNode | None]:
+        """Return a live node for each path, or None where the object is dead.
+
+        Raises:
+            ApplicationSilent: the application did not answer.
+        """
+        fresh = {path: self._stand_in(path) for path in dict.fromkeys(paths)}
+        chain = self._chain(fresh)
+        questions = [question for entry in fresh.values() for question in self._expect(entry)]
+        questions += [question for entry in chain.values() for question in self._expect_states(entry)]
+        parents = [self._ask_parent(path) for path in fresh]
+        replies = await self._ask([*parents, *(question.call for question in questions)])
+        above = dict(zip(fresh, replies[: len(parents)], strict=True))
+        await self._settle(questions, replies[len(parents) :], fresh)
+        return {path: self._live(entry, above[path], fresh | chain, placement) for path, entry in fresh.items()}
+
+    async def _ask(self, wanted: list[Call]) -> list[Reply]:
+        replies = await self._reader.channel.call_many(wanted)
+        if any(isinstance(reply, Failure) and reply.kind != "refused" for reply in replies):
+            raise ApplicationSilent("the application did not answer in time", details={"application": self._tree.owner})
+        return replies
+
+    def _ask_parent(self, path: str) -> Call:
+        return self._reader.channel.get(path, calls.ACCESSIBLE, "Parent")
+
+    def _stand_in(self, path: str) -> Entry:
+        """Return an entry that expects what the maintained tree knows and believes none of it."""
+        known = self._tree.entries.get(path)
+        entry = Entry(path, "" if known is None else known.parent)
+        if known is not None:
+            for field in ("number", "role", "toolkit_role", "interfaces", "bits", "name", "columns", "children"):
+                setattr(entry, field, getattr(known, field))
+        entry.doubt = _LIVE
+        return entry
+
+    def _chain(self, fresh: dict[str, Entry]) -> dict[str, Entry]:
+        """Return stand-ins for the ancestors, where a toolkit's states of a node depend on them."""
+        profile = self._tree.profile
+        if not (profile.visible_is_showing or profile.sensitive_is_enabled or profile.showing_by_chain):
+            return {}
+        found: dict[str, Entry] = {}
+        for entry in fresh.values():
+            path = entry.parent
+            for _ in range(limits.SCENE_DEPTH_MAX):
+                known = self._tree.entries.get(path)
+                if known is None or path == ROOT_PATH or path in found:
+                    break
+                if path not in fresh:
+                    found[path] = self._stand_in(path)
+                    found[path].extents = known.extents
+                path = known.parent
+        return found
+
+    def _expect_states(self, entry: Entry) -> list[Question]:
+        entry.doubt = entries.STATES
+        questions = list(self._reader.plan(entry, entries.STATES))
+        entry.doubt = 0
+        return questions
+
+    def _expect(self, entry: Entry) -> list[Question]:
+        """Return every call for an entry as if what is expected of it were known."""
+        core = list(self._reader.plan(entry, entries.CORE | entries.IDENTIFIER))
+        if entry.number < 0:
+            return core
+        entry.doubt &= ~(entries.CORE | entries.IDENTIFIER)
+        rest = list(self._reader.plan(entry, _LIVE))
+        entry.doubt = 0
+        return core + rest
+
+    async def _settle(self, questions: list[Question], replies: list[Reply], fresh: dict[str, Entry]) -> None:
+        for question in questions:
+            question.entry.doubt &= ~question.fact
+        for _ in range(_ROUNDS_MAX):
+            further: list[Question] = []
+            for question, reply in zip(questions, replies, strict=True):
+                further.extend(self._reader.take(question, reply))
+            questions = further
+            if not questions:
+                questions = [question for entry in fresh.values() for question in self._again(entry)]
+            if not questions:
+                return
+            replies = await self._ask([question.call for question in questions])
+
+    def _again(self, entry: Entry) -> list[Question]:
+        if entry.failed & entries.CORE:
+            return []
+        questions = list(self._reader.plan(entry, _LIVE))
+        for question in questions:
+            entry.doubt &= ~question.fact
+        return questions
+
+    def _live(self, entry: Entry, above: Reply, known: dict[str, Entry], placement: Placement) -> LiveNode | None:
+        parent = calls.reference(above)
+        if entry.failed & entries.CORE or parent is None or entry.bits & BIT_DEFUNCT:
+            return None
+        around = self._tree.around(entry, known)
+        node = entries.node_of(entry, around, owner=self._tree.owner, placement=placement)
+        name, path = parent
+        return LiveNode(node=node, parent="" if path in {calls.NULL_PATH, ROOT_PATH} else name + path)

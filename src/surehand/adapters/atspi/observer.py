@@ -1,0 +1,433 @@
+"""The Observer port over AT-SPI: surfaces, maintained trees, live reads, texts, and who does not answer.
+
+Promises: before a maintained tree is served, one answer of the application has come over the very connection that
+carries its signals, so everything it had signalled is in; a toolkit whose events are incomplete is swept first; an
+application that hangs costs its own time-out and nobody else's; a secret's text leaves through none of these methods.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+from surehand import limits
+from surehand.adapters.atspi import calls, entries, roles
+from surehand.adapters.atspi.bus import Application, Bus
+from surehand.adapters.atspi.calls import ROOT_PATH
+from surehand.adapters.atspi.geometry import AS_IS, NOWHERE, Placement, WindowOrigin, place_window
+from surehand.adapters.atspi.live import LiveReader
+from surehand.adapters.atspi.transport import Connection, Failure
+from surehand.adapters.atspi.tree import ApplicationSilent, ApplicationTree
+from surehand.errors import (
+    AccessibilityDisabled,
+    SecureSurface,
+    SurehandError,
+    TargetNotFound,
+    Unavailable,
+    WindowNotFound,
+)
+from surehand.model.scene import LiveNode, Surface, Tree
+from surehand.ports import TextSlice
+
+_RENDERER_FIX: Final = "start it with --force-renderer-accessibility"
+
+
+class Window(NamedTuple):
+    """Where a surface lives."""
+
+    application: Application
+    path: str
+
+
+class AtspiObserver:
+    """Observes the applications of one desktop. Call `start` first and `close` at the end.
+
+    Args:
+        a11y_bus_address: D-Bus address of the desktop's accessibility bus.
+        desktop: The desktop's name, put into every surface.
+        window_origin: Asks the window system where a window's content is; without it GTK 4 has no places.
+        opt_ins: What the host switched on to make this work; for provenance.
+    """
+
+    backend = "atspi"
+
+    def __init__(
+        self,
+        a11y_bus_address: str,
+        *,
+        desktop: str,
+        window_origin: WindowOrigin | None = None,
+        opt_ins: tuple[str, ...] = (),
+    ) -> None:
+        self.desktop = desktop
+        self.opt_ins = opt_ins
+        self._locate = window_origin
+        self._stirred = asyncio.Event()
+        self._bus = Bus(a11y_bus_address, self._stirred.set)
+        self._windows: dict[str, Window] = {}
+        self._scales: dict[str, int] = {}
+        self._signals_at_layout: dict[str, tuple[int, float]] = {}
+
+    async def start(self) -> None:
+        """Connect, register for events, and learn who is there.
+
+        Raises:
+            Unavailable: the bus or its registry does not answer (C31).
+        """
+        await self._bus.start()
+        await self._bus.refresh()
+
+    async def close(self) -> None:
+        """Let go of every connection."""
+        await self._bus.close()
+
+    # --- surfaces ---------------------------------------------------------------------------------------------
+
+    async def surfaces(self) -> tuple[Surface, ...]:
+        """Return every showing top-level window of every application that answers."""
+        await self._bus.refresh()
+        applications = [one for one in self._bus.applications.values() if not one.hung]
+        tasks = [asyncio.create_task(self._surfaces_of(one)) for one in applications]
+        if tasks:
+            await asyncio.wait(tasks, timeout=limits.APP_PATIENCE_MS / 1000)
+        found: list[Surface] = []
+        for application, task in zip(applications, tasks, strict=True):
+            if not task.done():
+                application.call_hung()
+                task.cancel()
+            else:
+                with contextlib.suppress(SurehandError):
+                    found.extend(task.result())
+        return tuple(found)
+
+    async def _surfaces_of(self, application: Application) -> list[Surface]:
+        async with application.lock:
+            await self._answer_of(application, ROOT_PATH)
+            tree = application.tree
+            if application.profile.trust != "events":
+                tree.doubt(ROOT_PATH, entries.CHILDREN)
+                tree.doubt_children(ROOT_PATH, entries.WINDOW_FACTS)
+            await self._guard(application, tree.refresh_windows())
+            return [self._surface(application, path) for path in self._showing_windows(application)]
+
+    def _showing_windows(self, application: Application) -> list[str]:
+        tree = application.tree
+        found = [tree.entries[path] for path in tree.entries[ROOT_PATH].children if path in tree.entries]
+        showing = [
+            entry.path
+            for entry in found
+            if entry.role not in roles.PASSING_WINDOW_ROLES
+            and not entry.failed & entries.CORE
+            and entries.is_showing(entry, application.profile, above=True)
+        ]
+        known = {surface for surface, window in self._windows.items() if window.application is application}
+        for path in showing:
+            surface = _surface_id(application, path)
+            self._windows[surface] = Window(application, path)
+            known.discard(surface)
+        for surface in known:
+            del self._windows[surface]
+        return showing
+
+    def _surface(self, application: Application, path: str) -> Surface:
+        entry = application.tree.entries[path]
+        placement = self._placement(application, path)
+        around = entries.Around(enabled=entries.is_enabled(entry, application.profile, above=True))
+        node = entries.node_of(entry, around, owner=application.owner, placement=placement)
+        return Surface(
+            surface_id=_surface_id(application, path),
+            desktop=self.desktop,
+            app=application.identity,
+            backend=self.backend,
+            toolkit=application.toolkit,
+            title=entry.name,
+            role=node.role,
+            place=roles.PLACES.get(entry.toolkit_role, node.role),
+            bounds=node.bounds,
+            states=node.states,
+            handle=node.handle,
+        )
+
+    def _placement(self, application: Application, path: str) -> Placement:
+        entry = application.tree.entries.get(path)
+        relative = application.profile.window_extents
+        if entry is None:
+            return NOWHERE if relative else AS_IS
+        placement = place_window(
+            entry.extents,
+            window_relative=relative,
+            pid=application.identity.pid,
+            title=entry.name,
+            locate=self._locate,
+        )
+        if relative:
+            return placement
+        # Pop-ups have no window of their own title; an application has one scale.
+        if placement.scale_milli != AS_IS.scale_milli:
+            self._scales[application.owner] = placement.scale_milli
+        return Placement(scale_milli=self._scales.get(application.owner, AS_IS.scale_milli))
+
+    # --- trees ------------------------------------------------------------------------------------------------
+
+    async def read(self, surface_id: str) -> Tree:
+        """Return the surface's current tree.
+
+        Raises:
+            WindowNotFound: the surface is unknown or gone.
+            Unavailable: the application hangs or is gone.
+            AccessibilityDisabled: it shows no tree.
+        """
+        window = await self._window(surface_id)
+        application = window.application
+        async with application.lock:
+            return await self._read(application, window.path)
+
+    async def _read(self, application: Application, path: str) -> Tree:
+        tree = application.tree
+        await self._wait_for_hung(application)
+        window_extents = await self._answer_of(application, path)
+        self._doubt_before_serving(application, path, window_extents)
+        if tree.doubted:
+            await self._guard(application, tree.refresh(path))
+            await self._guard(application, tree.refresh_windows())
+        if path not in tree.entries or path not in tree.entries[ROOT_PATH].children:
+            raise WindowNotFound("the window is gone")
+        built = tree.build(path, self._placement(application, path))
+        if len(built.nodes) == 1 and application.profile.family == "chromium":
+            raise AccessibilityDisabled("the application shows no accessibility tree", fix=_RENDERER_FIX)
+        return built
+
+    def _doubt_before_serving(self, application: Application, path: str, now: calls.Extents | None) -> None:
+        tree, trust = application.tree, application.profile.trust
+        if trust == "read":
+            tree.doubt_all()
+        elif trust == "swept":
+            tree.doubt(ROOT_PATH, entries.CHILDREN)
+            tree.doubt_subtree(path, entries.SWEPT)
+        entry = tree.entries.get(path)
+        if entry is not None and now is not None and entry.extents != now:
+            tree.doubt(path, entries.EXTENTS)
+            tree.doubt_places(path)
+        seen, _ = self._signals_at_layout.get(application.owner + path, (-1, 0.0))
+        loop_now = asyncio.get_running_loop().time()
+        settling = loop_now - application.last_signal_at < limits.APP_LAYOUT_MS / 1000
+        if seen != application.signals or settling:
+            tree.doubt_places(path)
+            self._signals_at_layout[application.owner + path] = (application.signals, loop_now)
+
+    async def _answer_of(self, application: Application, path: str) -> calls.Extents | None:
+        """Wait for one answer over the bus: all that the application signalled before it has then been taken.
+
+        The answer asked for is the window's extents, which also shows a window that was moved or resized unsignalled.
+        """
+        channel = application.on_bus
+        kind = calls.WINDOW_COORDINATES if application.profile.window_extents else calls.SCREEN_COORDINATES
+        reply = (await channel.call_many([channel.ask(path, calls.COMPONENT, "GetExtents", "u", kind)]))[0]
+        if isinstance(reply, Failure) and reply.kind != "refused":
+            application.call_hung()
+            raise _silent(application)
+        return calls.extents(reply)
+
+    async def _guard(self, application: Application, reading: Any) -> None:
+        try:
+            await reading
+        except ApplicationSilent as error:
+            application.call_hung()
+            raise _silent(application) from error
+
+    async def _wait_for_hung(self, application: Application) -> None:
+        """Give a hung application its own time-out to come back."""
+        if application.hung and application.probe is not None:
+            await asyncio.wait([application.probe], timeout=limits.APP_CALL_MS_MAX / 1000)
+            if application.hung:
+                raise _silent(application)
+
+    async def _window(self, surface_id: str) -> Window:
+        window = self._windows.get(surface_id)
+        if window is not None and window.application.owner in self._bus.applications:
+            return window
+        await self.surfaces()
+        window = self._windows.get(surface_id)
+        if window is None:
+            raise WindowNotFound("no such window", fix="list the surfaces again")
+        return window
+
+    async def fresh_read(self, surface_id: str) -> Tree:
+        """Return the surface's tree read by direct calls alone, past everything that is maintained.
+
+        For tests and doctor: it must equal what `read` serves but for `version`.
+        """
+        window = await self._window(surface_id)
+        application = window.application
+        profile = application.profile._replace(bulk="never")
+        tree = ApplicationTree(application.owner, application.channel, profile)
+        await tree.refresh_windows()
+        await tree.refresh(window.path)
+        return tree.build(window.path, self._placement(application, window.path))
+
+    async def changed(self, surface_id: str, after_version: int, timeout_ms: int) -> bool:
+        """Wait until the surface's tree has a version above `after_version`; false at the time-out."""
+        loop = asyncio.get_running_loop()
+        ends_at = loop.time() + timeout_ms / 1000
+        while True:
+            window = await self._window(surface_id)
+            application = window.application
+            application.stirred.clear()
+            if (await self.read(surface_id)).version > after_version:
+                return True
+            left = ends_at - loop.time()
+            if left <= 0:
+                return False
+            # Events are enough where they are complete; elsewhere look again now and then.
+            patience = left if application.profile.trust == "events" else min(left, limits.APP_SWEEP_MS / 1000)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(patience):
+                    await application.stirred.wait()
+                    await asyncio.sleep(min(left, limits.EVENT_COALESCE_MS / 1000))
+
+    def busy(self, surface_id: str) -> tuple[int, bool]:
+        """Return milliseconds since the surface's last event, and whether it says it is busy loading."""
+        window = self._windows.get(surface_id)
+        if window is None:
+            raise WindowNotFound("no such window", fix="list the surfaces again")
+        now = asyncio.get_running_loop().time()
+        last = window.application.signal_at.get(window.path, 0.0)
+        busy = any(
+            entry.bits >> 3 & 1
+            for path in (window.path, *self._documents(window))
+            if (entry := window.application.tree.entries.get(path)) is not None
+        )
+        return int((now - last) * 1000), busy
+
+    def _documents(self, window: Window) -> list[str]:
+        tree = window.application.tree
+        return [e.path for e in tree.entries.values() if e.role == "document" and tree.window_of(e.path) == window.path]
+
+    # --- live -------------------------------------------------------------------------------------------------
+
+    async def live(self, surface_id: str, handles: Sequence[str]) -> dict[str, LiveNode | None]:
+        """Read these nodes straight from the application in one batch; None where dead."""
+        window = await self._window(surface_id)
+        application = window.application
+        paths = {handle: _path_of(handle, application) for handle in handles}
+        wanted = [path for path in paths.values() if path is not None]
+        if application.hung:
+            raise _silent(application)
+        try:
+            found = await LiveReader(application.tree).read(wanted, self._placement(application, window.path))
+        except ApplicationSilent as error:
+            application.call_hung()
+            raise _silent(application) from error
+        return {handle: None if path is None else found[path] for handle, path in paths.items()}
+
+    async def text(self, surface_id: str, handle: str, start: int, end: int) -> TextSlice:
+        """Read characters `start..end` (end −1: to the end) of an element that is not secret.
+
+        Raises:
+            SecureSurface: it is a secret, by what the application says right now.
+            TargetNotFound: the element is dead or holds no text.
+        """
+        node = (await self.live(surface_id, [handle]))[handle]
+        if node is None:
+            raise TargetNotFound("the element is gone")
+        window = await self._window(surface_id)
+        entry = window.application.tree.entries.get(_path_of(handle, window.application) or "")
+        if node.node.secret or (entry is not None and entry.is_password):
+            raise SecureSurface("the element holds a secret")
+        channel = window.application.channel
+        path = handle.removeprefix(window.application.owner)
+        total = calls.integer((await channel.call_many([channel.get(path, calls.TEXT, "CharacterCount")]))[0])
+        if total is None:
+            whole = node.node.value if node.node.value is not None else node.node.name
+            return TextSlice(text=whole[start : None if end < 0 else end], start=start, total_chars=len(whole))
+        start = min(max(0, start), total)
+        end = total if end < 0 else min(end, total)
+        end = min(end, start + limits.TEXT_CHARS_PER_READ_MAX)
+        if end <= start:
+            return TextSlice(text="", start=start, total_chars=total)
+        reply = (await channel.call_many([channel.ask(path, calls.TEXT, "GetText", "ii", start, end)]))[0]
+        if isinstance(reply, Failure) or not reply or not isinstance(reply[0], str):
+            raise Unavailable("the application does not give its text")
+        return TextSlice(text=reply[0], start=start, total_chars=total)
+
+    # --- who does not answer ----------------------------------------------------------------------------------
+
+    async def dead_letters(self) -> tuple[dict[str, Any], ...]:
+        """Return applications that are present and do not answer or show no tree, each with its error value."""
+        letters: list[dict[str, Any]] = []
+        for owner, error in self._bus.unreachable.items():
+            letters.append({"handle": owner, "app": None, "error": error.to_value()})
+        for application in self._bus.applications.values():
+            trouble = self._trouble_of(application)
+            if trouble is not None:
+                letters.append(
+                    {
+                        "handle": application.owner,
+                        "app": application.identity.key,
+                        "pid": application.identity.pid,
+                        "toolkit": application.toolkit,
+                        "error": trouble.to_value(),
+                    }
+                )
+        return tuple(letters)
+
+    def _trouble_of(self, application: Application) -> SurehandError | None:
+        if application.hung:
+            return _silent(application)
+        tree = application.tree
+        windows = [path for path in tree.entries[ROOT_PATH].children if path in tree.entries]
+        chromium = application.profile.family == "chromium"
+        read = [path for path in windows if not tree.entries[path].doubt & entries.CHILDREN]
+        if read and not any(tree.entries[path].children for path in read):
+            if chromium:
+                return AccessibilityDisabled("the application shows no accessibility tree", fix=_RENDERER_FIX)
+            return AccessibilityDisabled(
+                "accessibility shows one node only; points still work", fix="use a point target on a capture"
+            )
+        return None
+
+    # --- for acting -------------------------------------------------------------------------------------------
+
+    def application_of(self, surface_id: str) -> Application:
+        """Return the application that owns a surface.
+
+        Raises:
+            WindowNotFound: the surface is unknown or gone.
+        """
+        window = self._windows.get(surface_id)
+        if window is None or window.application.owner not in self._bus.applications:
+            raise WindowNotFound("no such window", fix="list the surfaces again")
+        return window.application
+
+    def object_of(self, handle: str) -> tuple[Connection, str, str]:
+        """Return the connection, the destination to name on it ("" on an own socket) and the path of an object.
+
+        Raises:
+            TargetNotFound: its application is gone.
+        """
+        owner, slash, rest = handle.partition("/")
+        application = self._bus.applications.get(owner)
+        if application is None or not slash:
+            raise TargetNotFound("the element's application is gone")
+        return application.channel.connection, application.channel.destination, slash + rest
+
+
+def _surface_id(application: Application, path: str) -> str:
+    name = f"{application.owner}{path}:{application.identity.process_generation}"
+    return "w" + hashlib.sha256(name.encode()).hexdigest()[:16]
+
+
+def _path_of(handle: str, application: Application) -> str | None:
+    owner, slash, rest = handle.partition("/")
+    return slash + rest if owner == application.owner and slash else None
+
+
+def _silent(application: Application) -> Unavailable:
+    return Unavailable(
+        "the application does not answer",
+        fix="wait until it responds, or quit it",
+        details={"app": application.identity.key, "pid": application.identity.pid},
+    )

@@ -1,0 +1,448 @@
+"""The maintained tree of one application: what is known, what is in doubt, and what a window looks like now.
+
+Promises: a fact is served only if it was read after the last event that cast doubt on it; a node that does not answer
+costs that node; an unchanged node is the same object in the next tree; the version of a window's tree grows with every
+change and never without one. Bounds: `limits.SCENE_NODES_MAX`, `SCENE_DEPTH_MAX`, `CHILDREN_READ_MAX`; what they cut
+is said (`complete=False`). Nothing here waits for a particular application's events: `refresh` reads what is in doubt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Final, NamedTuple
+
+from surehand import limits
+from surehand.adapters.atspi import calls, entries, roles
+from surehand.adapters.atspi.calls import ROOT_PATH, Channel, Ref
+from surehand.adapters.atspi.entries import Around, Entry
+from surehand.adapters.atspi.geometry import Placement
+from surehand.adapters.atspi.profile import Profile
+from surehand.adapters.atspi.reading import Question, Reader
+from surehand.adapters.atspi.transport import Failure, Reply
+from surehand.errors import Unavailable
+from surehand.model.scene import Node, Tree
+
+#: Rounds of one refresh. A tree that still changes after so many is served as it stands, with its doubts kept.
+_ROUNDS_MAX: Final = 3 * limits.SCENE_DEPTH_MAX
+
+
+class ApplicationSilent(Unavailable):
+    """The application did not answer within its own time-out, or its connection ended."""
+
+
+class Built(NamedTuple):
+    """A window's tree, and what it was built from."""
+
+    tree: Tree
+    revision: int
+    placement: Placement
+
+
+class ApplicationTree:
+    """Everything known of one application.
+
+    Args:
+        owner: Its unique bus name.
+        channel: Where it is read.
+        profile: Its toolkit's rules.
+    """
+
+    def __init__(self, owner: str, channel: Channel, profile: Profile) -> None:
+        self.owner = owner
+        self.profile = profile
+        self.reader = Reader(owner, channel, profile, self._link)
+        self.entries: dict[str, Entry] = {ROOT_PATH: Entry(ROOT_PATH, "")}
+        #: Paths of entries in doubt; an entry that is not here has `doubt == 0`.
+        self.doubted: set[str] = {ROOT_PATH}
+        #: Grows with every changed fact or link of any entry.
+        self.revision = 0
+        self._orphans: set[str] = set()
+        self._failed: set[str] = set()
+        self._pruned_at = 0
+        self._structure = 0
+        self._built: dict[str, Built] = {}
+        self._bulk_done = False
+
+    # --- doubt ------------------------------------------------------------------------------------------------
+
+    def doubt(self, path: str, facts: int) -> bool:
+        """Mark facts of an object as in doubt; false when the object is not known."""
+        entry = self.entries.get(path)
+        if entry is None:
+            return False
+        entry.doubt |= facts
+        self.doubted.add(path)
+        return True
+
+    def doubt_children(self, path: str, facts: int) -> None:
+        """Mark facts of every known child of an object as in doubt."""
+        entry = self.entries.get(path)
+        if entry is not None:
+            for child in entry.children:
+                self.doubt(child, facts)
+
+    def doubt_subtree(self, path: str, facts: int) -> None:
+        """Mark facts of an object and of all that is known below it as in doubt."""
+        for entry in self._walk(path):
+            entry.doubt |= facts
+            self.doubted.add(entry.path)
+
+    def doubt_places(self, window: str) -> None:
+        """Mark the places of everything in a window that may be showing as in doubt."""
+        for entry in self._walk(window):
+            if entries.may_show(entry, self.profile):
+                entry.doubt |= entries.EXTENTS
+                self.doubted.add(entry.path)
+
+    def doubt_all(self) -> None:
+        """Forget that anything was read: everything is in doubt."""
+        for entry in self.entries.values():
+            entry.doubt = entries.FRESH
+        self.doubted.update(self.entries)
+        self._bulk_done = False
+
+    def doubt_parent_of(self, path: str) -> None:
+        """An object that is not known says something: find out where it belongs at the next refresh."""
+        if len(self._orphans) < limits.CHILDREN_READ_MAX:
+            self._orphans.add(path)
+
+    def _walk(self, path: str) -> Iterator[Entry]:
+        seen: set[str] = set()
+        waiting = [path]
+        while waiting:
+            here = waiting.pop()
+            entry = self.entries.get(here)
+            if entry is None or here in seen:
+                continue
+            seen.add(here)
+            yield entry
+            waiting.extend(entry.children)
+
+    def window_of(self, path: str) -> str | None:
+        """Return the top-level window that an object is in."""
+        for _ in range(limits.SCENE_DEPTH_MAX + 2):
+            entry = self.entries.get(path)
+            if entry is None or not entry.parent:
+                return None
+            if entry.parent == ROOT_PATH:
+                return path
+            path = entry.parent
+        return None
+
+    # --- reading ----------------------------------------------------------------------------------------------
+
+    async def refresh_windows(self) -> None:
+        """Read what is in doubt of the list of windows and of their own facts."""
+        await self._refresh(self._facts_of_windows)
+
+    async def refresh(self, window: str) -> None:
+        """Read what is in doubt of a window and all that is in it.
+
+        Raises:
+            ApplicationSilent: it did not answer; what is in doubt stays in doubt.
+        """
+        memo: dict[str, bool] = {ROOT_PATH: False, window: True}
+        if self.doubted and not self._bulk_done:
+            await self._read_bulk(window)
+        await self._refresh(lambda entry: entries.FRESH if self._is_in(entry.path, memo) else 0)
+
+    def _facts_of_windows(self, entry: Entry) -> int:
+        if entry.path == ROOT_PATH:
+            return entries.CHILDREN
+        return entries.WINDOW_FACTS if entry.parent == ROOT_PATH else 0
+
+    def _is_in(self, path: str, memo: dict[str, bool]) -> bool:
+        climbed: list[str] = []
+        found = False
+        for _ in range(limits.SCENE_DEPTH_MAX + 2):
+            if path in memo:
+                found = memo[path]
+                break
+            climbed.append(path)
+            entry = self.entries.get(path)
+            if entry is None:
+                break
+            path = entry.parent
+        memo.update(dict.fromkeys(climbed, found))
+        return found
+
+    async def _refresh(self, facts_of: Callable[[Entry], int]) -> None:
+        await self._place_orphans()
+        self._doubt_failed()
+        for _ in range(_ROUNDS_MAX):
+            questions = self._plan(facts_of)
+            if not questions:
+                break
+            while questions:
+                questions = await self._ask(questions)
+        self._prune()
+
+    def _plan(self, facts_of: Callable[[Entry], int]) -> list[Question]:
+        questions: list[Question] = []
+        for path in list(self.doubted):
+            entry = self.entries.get(path)
+            if entry is None:
+                self.doubted.discard(path)
+                continue
+            facts = facts_of(entry)
+            if facts:
+                questions.extend(self.reader.plan(entry, facts))
+            if not entry.doubt:
+                self.doubted.discard(path)
+        return questions
+
+    async def _ask(self, questions: list[Question]) -> list[Question]:
+        for question in questions:
+            question.entry.doubt &= ~question.fact
+            if not question.entry.doubt:
+                self.doubted.discard(question.entry.path)
+        replies = await self.reader.channel.call_many([question.call for question in questions])
+        self._check(questions, replies)
+        further: list[Question] = []
+        for question, reply in zip(questions, replies, strict=True):
+            entry = question.entry
+            before, failed = entry.stamp, entry.failed
+            further.extend(self.reader.take(question, reply))
+            if entry.failed & ~failed:  # it may just have gone: ask whoever lists it
+                self._failed.add(entry.path)
+                self.doubt(entry.parent, entries.CHILDREN)
+            if entry.stamp != before:
+                self.revision += 1
+            if entry.doubt:
+                self.doubted.add(entry.path)
+        return further
+
+    def _check(self, questions: list[Question], replies: list[Reply]) -> None:
+        """Tell an application that is silent from one object that never answers: then later calls were answered."""
+        answered = [isinstance(reply, list) or reply.kind == "refused" for reply in replies]
+        last = max((index for index, fact in enumerate(answered) if fact), default=-1)
+        silent = not all(answered[last + 1 :])
+        if not silent and all(isinstance(reply, list) or reply.kind in {"refused", "timeout"} for reply in replies):
+            return
+        for question, reply in zip(questions, replies, strict=True):
+            if isinstance(reply, Failure) and reply.kind != "refused":
+                self.doubt(question.entry.path, question.fact)
+        raise ApplicationSilent("the application did not answer in time", details={"application": self.owner})
+
+    def _doubt_failed(self) -> None:
+        """What was refused is asked again, once in each refresh, and so is whoever lists it."""
+        for path in list(self._failed):
+            entry = self.entries.get(path)
+            if entry is None or not entry.failed:
+                self._failed.discard(path)
+                continue
+            self.doubt(path, entry.failed)
+            self.doubt(entry.parent, entries.CHILDREN)
+
+    async def _place_orphans(self) -> None:
+        orphans, self._orphans = self._orphans, set()
+        if not orphans:
+            return
+        channel = self.reader.channel
+        replies = await channel.call_many([channel.get(path, calls.ACCESSIBLE, "Parent") for path in orphans])
+        for reply in replies:
+            parent = calls.reference(reply)
+            if parent is not None and parent[0] == self.owner:
+                self.doubt(parent[1], entries.CHILDREN)
+
+    async def _read_bulk(self, window: str) -> None:
+        """Take core facts from the toolkit's own cache in one call; what it lacks stays in doubt (C41)."""
+        self._bulk_done = True
+        if self.profile.bulk == "never":
+            return
+        if self.profile.bulk == "after_walk":
+            await self._walk_children(window)
+        channel = self.reader.channel
+        reply = (await channel.call_many([channel.ask(calls.CACHE_PATH, calls.CACHE, "GetItems")]))[0]
+        for item in calls.cache_items(reply) or ():
+            if item.ref[0] == self.owner and item.ref[1] != ROOT_PATH:
+                self._store(item)
+
+    def _store(self, item: calls.CacheItem) -> None:
+        path = item.ref[1]
+        entry = self.entries.get(path)
+        if entry is None:
+            if self.profile.bulk != "first" or len(self.entries) >= limits.SCENE_NODES_MAX:
+                return
+            entry = self.entries[path] = Entry(path, item.parent[1])
+            self.doubted.add(path)
+        if entry.doubt & entries.CORE:
+            self.reader.set_core(entry, item)
+            self.revision += 1
+
+    async def _walk_children(self, window: str) -> None:
+        memo: dict[str, bool] = {ROOT_PATH: False, window: True}
+        for _ in range(limits.SCENE_DEPTH_MAX):
+            questions = [
+                self.reader.ask_children(entry)
+                for path in list(self.doubted)
+                if (entry := self.entries.get(path)) is not None
+                and entry.doubt & entries.CHILDREN
+                and self._is_in(path, memo)
+            ]
+            if not questions:
+                return
+            await self._ask(questions)
+
+    # --- structure --------------------------------------------------------------------------------------------
+
+    def _link(self, entry: Entry, refs: list[Ref], cut: bool) -> None:
+        """Take an entry's children: those of others, of itself or above it are refused."""
+        above = self._ancestors(entry)
+        children: list[str] = []
+        for name, path in refs:
+            if name != self.owner or path in above or path == calls.NULL_PATH:
+                cut = True
+                continue
+            if path not in self.entries:
+                if len(self.entries) >= limits.SCENE_NODES_MAX or len(above) > limits.SCENE_DEPTH_MAX:
+                    cut = True
+                    continue
+                self.entries[path] = Entry(path, entry.path)
+            child = self.entries[path]
+            if child.parent != entry.path:
+                self.doubt(child.parent, entries.CHILDREN)
+                child.parent = entry.path
+                child.stamp += 1
+            if child.doubt:
+                self.doubted.add(path)
+            children.append(path)
+        found = tuple(dict.fromkeys(children))
+        if found != entry.children or cut != entry.children_cut:
+            entry.children, entry.children_cut = found, cut
+            entry.stamp += 1
+            self._structure += 1
+            if entry.role in roles.GRID_ROLES:
+                self.doubt(entry.path, entries.COLUMNS)
+
+    def _ancestors(self, entry: Entry) -> set[str]:
+        above = {entry.path}
+        while entry.parent and entry.parent not in above:
+            above.add(entry.parent)
+            found = self.entries.get(entry.parent)
+            if found is None:
+                break
+            entry = found
+        return above
+
+    def _prune(self) -> None:
+        """Forget what hangs on nothing any more, and what was said of it."""
+        if self._pruned_at == self._structure:
+            return
+        self._pruned_at = self._structure
+        kept = {entry.path for entry in self._walk(ROOT_PATH)}
+        gone = self.entries.keys() - kept
+        for path in gone:
+            del self.entries[path]
+        self.doubted &= kept
+        for entry in self.entries.values():
+            if not gone.isdisjoint(entry.labelled_by) or entry.choice in gone:
+                self.doubt(entry.path, entries.RELATIONS | entries.CHOICE)
+        self._built = {window: built for window, built in self._built.items() if window in kept}
+
+    # --- building ---------------------------------------------------------------------------------------------
+
+    def build(self, window: str, placement: Placement) -> Tree:
+        """Return a window's tree from what is known; the very same one when nothing changed."""
+        before = self._built.get(window)
+        if before is not None and before.revision == self.revision and before.placement == placement:
+            return before.tree
+        nodes, parents, complete = self._flatten(window, placement)
+        tree = None if before is None else before.tree
+        if tree is None or tree.nodes != nodes or tree.parents != parents or tree.complete != complete:
+            version = 1 if tree is None else tree.version + 1
+            tree = Tree(nodes=nodes, parents=parents, version=version, complete=complete, trust=self.profile.trust)
+        self._built[window] = Built(tree, self.revision, placement)
+        return tree
+
+    def _flatten(self, window: str, placement: Placement) -> tuple[tuple[Node, ...], tuple[int, ...], bool]:
+        nodes: list[Node] = []
+        parents: list[int] = []
+        complete = True
+        seen: set[str] = set()
+        waiting: list[tuple[str, int, Around]] = [(window, -1, Around())]
+        while waiting:
+            path, parent, above = waiting.pop()
+            entry = self.entries.get(path)
+            if entry is None or path in seen:
+                complete = False
+                continue
+            seen.add(path)
+            around = above._replace(
+                showing=entries.is_showing(entry, self.profile, above.showing),
+                enabled=entries.is_enabled(entry, self.profile, above.enabled),
+                choice=self._choice_of(entry),
+            )
+            node = entries.node_of(entry, around, owner=self.owner, placement=placement)
+            complete = complete and not node.incomplete
+            index = len(nodes)
+            nodes.append(node)
+            parents.append(parent)
+            below = Around(showing=around.showing, enabled=around.enabled, secret=node.secret)
+            waiting.extend((child, index, at) for child, at in reversed(self._around_children(entry, below)))
+        return tuple(nodes), tuple(parents), complete
+
+    def around(self, entry: Entry, fresh: dict[str, Entry]) -> Around:
+        """Return what an entry takes from the tree around it, by `fresh` entries where there are any."""
+        chain: list[Entry] = []
+        here: Entry | None = entry
+        while here is not None and here.path != ROOT_PATH and len(chain) <= limits.SCENE_DEPTH_MAX:
+            chain.append(here)
+            here = fresh.get(here.parent) or self.entries.get(here.parent)
+        found = Around()
+        for above, link in zip([None, *reversed(chain)], reversed(chain), strict=False):
+            found = Around(
+                showing=entries.is_showing(link, self.profile, found.showing),
+                enabled=entries.is_enabled(link, self.profile, found.enabled),
+                secret=found.secret or (above is not None and (above.is_password or entries.is_masked(above))),
+            )
+        parent = self.entries.get(entry.parent)
+        if parent is not None:
+            at = dict(self._around_children(parent, found)).get(entry.path, found)
+            found = found._replace(row=at.row, column=at.column)
+        return found._replace(choice=self._choice_of(entry))
+
+    def _around_children(self, entry: Entry, below: Around) -> list[tuple[str, Around]]:
+        if entry.role in roles.GRID_ROLES and entry.columns:
+            return self._around_cells(entry, below)
+        if entry.role == "row":
+            return [(child, below._replace(column=column)) for column, child in enumerate(entry.children)]
+        return [(child, below) for child in entry.children]
+
+    def _around_cells(self, entry: Entry, below: Around) -> list[tuple[str, Around]]:
+        """Give cells their row and column: toolkits list headers first or between, then cells row by row."""
+        placed: list[tuple[str, Around]] = []
+        cells = headers = row_headers = rows = 0
+        for path in entry.children:
+            child = self.entries.get(path)
+            role = "" if child is None else child.role
+            at = below
+            if role == "columnheader":
+                at = below._replace(column=headers)
+                headers += 1
+            elif role == "rowheader":
+                at = below._replace(row=row_headers)
+                row_headers += 1
+            elif role == "row":
+                at = below._replace(row=rows)
+                rows += 1
+            elif role not in {"filler", "group", ""}:
+                at = below._replace(row=cells // entry.columns, column=cells % entry.columns)
+                cells += 1
+            placed.append((path, at))
+        return placed
+
+    def _choice_of(self, entry: Entry) -> str | None:
+        """Return what a combo box has chosen: the child it names, or the only selected item of its list."""
+        if entry.role != "combobox":
+            return None
+        if entry.choice:
+            chosen = self.entries.get(entry.choice)
+            return None if chosen is None else chosen.name
+        for path in entry.children:
+            child = self.entries.get(path)
+            if child is not None and child.role in {"list", "menu"}:
+                items = [self.entries.get(item) for item in child.children]
+                names = [item.name for item in items if item is not None and item.bits >> 23 & 1]
+                return names[0] if len(names) == 1 else None
+        return None
