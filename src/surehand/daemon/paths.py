@@ -20,8 +20,8 @@ from typing import Final
 from surehand import limits
 from surehand.core.wire.places import Places
 from surehand.errors import PermissionMissing, Unavailable
+from surehand.signing.private_files import private_directory
 
-_PRIVATE_DIR: Final = 0o700
 _PASSABLE_DIR: Final = 0o711
 _PRIVATE_SOCKET: Final = 0o600
 _OPEN_SOCKET: Final = 0o666
@@ -30,37 +30,32 @@ _ELSEWHERE: Final = "set SUREHAND_RUNTIME_DIR to a folder of yours"
 
 
 def prepare(places: Places, *, foreign: bool) -> None:
-    """Make and check the runtime folder and the socket folder. `foreign`: other uids must reach the sockets."""
-    prepare_dir(Path(places.runtime_dir), foreign=foreign)
-    socket_dir = Path(places.socket_dir)
-    if socket_dir != Path(places.runtime_dir):
-        prepare_dir(socket_dir.parent, foreign=foreign)
-        prepare_dir(socket_dir, foreign=foreign)
-
-
-def prepare_dir(path: Path, *, foreign: bool = False) -> None:
-    """Make a private folder if it is missing, then check it whoever made it.
+    """Make and check the runtime folder and the socket folder. `foreign`: other uids must reach the sockets.
 
     Raises:
-        PermissionMissing: a symlink, not a folder, someone else's, or open to others.
+        PermissionMissing, Unavailable: naming the folder and the fix.
     """
-    mode = _PASSABLE_DIR if foreign else _PRIVATE_DIR
-    if not path.parent.exists():
-        prepare_dir(path.parent, foreign=foreign)
+    make = _passable_directory if foreign else private_directory
+    make(Path(places.runtime_dir))
+    socket_dir = Path(places.socket_dir)
+    if socket_dir != Path(places.runtime_dir):
+        make(socket_dir.parent)
+        make(socket_dir)
+
+
+def _passable_directory(path: Path) -> Path:
+    """Return a folder of ours that others may pass through and not list, made where it is missing."""
     try:
-        path.mkdir(mode=mode)
-        path.chmod(mode)  # whatever the umask made of it
-    except FileExistsError:
-        pass  # checked below like one we made
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with contextlib.suppress(FileExistsError):
+            path.mkdir(mode=_PASSABLE_DIR)
+            path.chmod(_PASSABLE_DIR)  # whatever the umask made of it
+        facts = path.lstat()
     except OSError as error:
-        raise PermissionMissing(f"cannot make {path}: {error.strerror}", fix=_ELSEWHERE) from error
-    facts = path.lstat()
-    if stat.S_ISLNK(facts.st_mode) or not stat.S_ISDIR(facts.st_mode):
-        raise PermissionMissing(f"{path} is not a real folder", fix=f"remove {path} and start again")
-    if facts.st_uid != os.getuid():
-        raise PermissionMissing(f"{path} belongs to uid {facts.st_uid}", fix=_ELSEWHERE)
-    if stat.S_IMODE(facts.st_mode) & ~mode:
-        raise PermissionMissing(f"{path} is open to others", fix=f"chmod {mode:o} {path}")
+        raise Unavailable(f"the directory {path} cannot be used: {error.strerror}", fix=_ELSEWHERE) from error
+    if not stat.S_ISDIR(facts.st_mode) or facts.st_uid != os.getuid() or stat.S_IMODE(facts.st_mode) & ~_PASSABLE_DIR:
+        raise PermissionMissing(f"{path} is not a directory of ours with mode {_PASSABLE_DIR:o}", fix=_ELSEWHERE)
+    return path
 
 
 class Lease:

@@ -13,7 +13,7 @@ import pytest
 
 from surehand import limits
 from surehand.core.wire.places import places, places_in
-from surehand.daemon.paths import Lease, listen, prepare, prepare_dir
+from surehand.daemon.paths import Lease, listen, prepare
 from surehand.daemon.peer import trust_of
 from surehand.errors import InvalidRequest, PermissionMissing, Unavailable
 from tests.unit.daemon.fakes import Raw, running
@@ -86,39 +86,37 @@ async def test_sockets_are_private_files_in_a_private_folder_and_go_at_the_end(t
     assert not exists(run.places.control_socket)
 
 
-def test_a_symlink_in_the_folders_place_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "real").mkdir(mode=0o700)
-    (tmp_path / "link").symlink_to(tmp_path / "real")
-    with pytest.raises(PermissionMissing, match="not a real folder"):
-        prepare_dir(tmp_path / "link")
+@pytest.mark.parametrize("foreign", [False, True])
+@pytest.mark.parametrize("kind", ["symlink", "file", "open to others", "somebody else's"])
+def test_a_folder_that_others_could_steer_is_refused_and_left_as_it_is(
+    tmp_path: Path, kind: str, foreign: bool
+) -> None:
+    where = tmp_path / "run"
+    if kind == "symlink":
+        (tmp_path / "real").mkdir(mode=0o700)
+        where.symlink_to(tmp_path / "real")
+    elif kind == "file":
+        where.touch(mode=0o700)
+    else:
+        where.mkdir(mode=0o700)
+        if kind == "open to others":
+            where.chmod(0o722)
+        elif os.getuid() == 0:
+            os.chown(where, 65534, 65534)
+        else:
+            pytest.skip("only root can give a folder away")
+    before = os.lstat(where)
+    with pytest.raises(PermissionMissing) as caught:
+        prepare(places_in(str(where), os.getuid()), foreign=foreign)
+    assert caught.value.fix
+    after = os.lstat(where)
+    assert (after.st_mode, after.st_uid, after.st_ino) == (before.st_mode, before.st_uid, before.st_ino)
 
 
-def test_a_file_in_the_folders_place_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    with pytest.raises(PermissionMissing, match="not a real folder"):
-        prepare_dir(tmp_path / "file")
-
-
-@pytest.mark.parametrize("loose", [0o701, 0o710, 0o720, 0o777, 0o702])
-def test_a_folder_open_to_others_is_refused(tmp_path: Path, loose: int) -> None:
-    (tmp_path / "d").mkdir()
-    (tmp_path / "d").chmod(loose)
-    with pytest.raises(PermissionMissing, match="open to others"):
-        prepare_dir(tmp_path / "d")
-    assert mode(tmp_path / "d") == loose
-
-
-@pytest.mark.skipif(os.getuid() != 0, reason="only root can give a folder away")
-def test_a_folder_of_somebody_else_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "d").mkdir(mode=0o700)
-    os.chown(tmp_path / "d", 65534, 65534)
-    with pytest.raises(PermissionMissing, match="belongs to uid 65534"):
-        prepare_dir(tmp_path / "d")
-
-
-def test_a_folder_that_cannot_be_made_says_what_to_do(tmp_path: Path) -> None:
-    with pytest.raises(PermissionMissing, match="SUREHAND_RUNTIME_DIR"):
-        prepare_dir(Path("/proc/surehand"))
+@pytest.mark.parametrize("foreign", [False, True])
+def test_a_folder_that_cannot_be_made_is_a_typed_error(foreign: bool) -> None:
+    with pytest.raises(Unavailable, match="/proc/surehand"):
+        prepare(places_in("/proc/surehand", os.getuid()), foreign=foreign)
 
 
 def test_other_users_can_pass_but_not_list_where_the_operator_admits_them(tmp_path: Path) -> None:
