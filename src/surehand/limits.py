@@ -85,6 +85,8 @@ POLICY_MS_MAX: Final = 5_000
 POLICY_RULES_MAX: Final = 1_000
 POLICY_BYTES_MAX: Final = 1024 * 1024  # a rule file is written by a person
 POLICY_PATTERNS_MAX: Final = 256  # patterns in one condition
+POLICY_OBSERVED_CHARS_MAX: Final = 1024  # of each observed text that a rule is compared with
+KEY_BYTES_MIN: Final = 32  # a key shorter than its hash is the weak part
 POLICY_STARS_MAX: Final = 8  # each * multiplies the cost of one comparison
 APPROVALS_NEEDED_MAX: Final = 16
 GRANT_BYTES_MAX: Final = 16 * 1024
@@ -110,6 +112,16 @@ JOURNAL_WAL_BYTES_KEPT: Final = 64 * 1024 * 1024
 JOURNAL_BUSY_MS_MAX: Final = 5_000  # how long another program's lock on the file is waited for
 JOURNAL_VERIFY_START_EVENTS: Final = 10_000  # verified before the first append; a longer log is verified at its end only
 RECOVERY_PASS_MAX: Final = 1_024
+
+# --- keys (spec §3.4, §7) -------------------------------------------------------------------------------------
+KEY_FILE_BYTES_MAX: Final = 4 * 1024
+KEYRING_BYTES_MAX: Final = 256 * 1024
+KEYRING_KEYS_MAX: Final = 256
+PASSPHRASE_BYTES_MAX: Final = 1_024
+PASSPHRASE_OPS: Final = 3  # Argon2id passes and memory: about 0.3 s for a person, and as much for every guess
+PASSPHRASE_MEMORY_BYTES: Final = 256 * 1024 * 1024
+PASSPHRASE_OPS_MAX: Final = 16  # a key file that asks for more is an attack on whoever opens it
+PASSPHRASE_MEMORY_BYTES_MAX: Final = 1024 * 1024 * 1024
 
 # --- channels (spec §11) --------------------------------------------------------------------------------------
 HELLO_BYTES_MAX: Final = 16 * 1024
@@ -144,6 +156,11 @@ EVENT_COALESCE_MS: Final = 5
 # --- input (spec §10) -----------------------------------------------------------------------------------------
 KEYMAP_SETTLE_MS_MAX: Final = 1_000  # a toolkit must have read a changed keymap before the key is sent
 DRAG_STEPS: Final = 24
+HELD_MAX: Final = 16  # keys and buttons down at once; more is a defect
+WHEEL_LINES: Final = 3  # lines that a wheel step scrolls in common toolkits
+WHEEL_STEPS_PER_PAGE: Final = 10
+WHEEL_PIXELS: Final = 50  # pixels that a wheel step scrolls, roughly
+WINDOW_ACTION_MS_MAX: Final = 1_000  # a window manager that has not obeyed by then counts as not having answered
 
 # --- X11 (spec §10, §13) --------------------------------------------------------------------------------------
 X_CALL_MS_MAX: Final = 5_000  # a display server that hangs costs one call this long

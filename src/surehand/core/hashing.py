@@ -26,9 +26,6 @@ _SALT_DOMAIN: Final = b"surehand/salt/v1\x00"
 _RECONCILE_DOMAIN: Final = b"surehand/reconcile/v1\x00"
 _TEXT_DOMAIN: Final = b"surehand/text/v1\x00"
 
-#: A shorter key than this would be weaker than the hash it keys.
-KEY_BYTES_MIN: Final = 32
-
 Digest = Callable[[str], str]
 
 
@@ -145,5 +142,5 @@ def text_digest(secret: bytes) -> Digest:
 
 
 def _check_key(secret: bytes) -> None:
-    if len(secret) < KEY_BYTES_MIN:
-        raise ValueError(f"a key needs at least {KEY_BYTES_MIN} bytes")
+    if len(secret) < limits.KEY_BYTES_MIN:
+        raise ValueError(f"a key needs at least {limits.KEY_BYTES_MIN} bytes")

@@ -10,7 +10,6 @@ import hmac
 from typing import Final
 
 from surehand import canonical, limits
-from surehand.core.hashing import KEY_BYTES_MIN
 from surehand.errors import PermitInvalid
 from surehand.model.decision import Obligations, Permit
 from surehand.model.record import check_identifier
@@ -45,8 +44,8 @@ def mint_permit(
         nonce: Random and never used before.
         now_ms: Any clock, as long as `check_permit` reads the same one.
     """
-    if len(key) < KEY_BYTES_MIN:
-        raise ValueError(f"a permit key needs at least {KEY_BYTES_MIN} bytes")
+    if len(key) < limits.KEY_BYTES_MIN:
+        raise ValueError(f"a permit key needs at least {limits.KEY_BYTES_MIN} bytes")
     check_identifier("nonce", nonce)
     expires_at_ms = now_ms + limits.PERMIT_MS
     mac = _mac(key, request_hash, decision_id, obligations_hash, session, nonce, expires_at_ms)

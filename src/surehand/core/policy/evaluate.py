@@ -24,8 +24,6 @@ _FIELDS: Final = (
     "principal", "action", "risk", "isolation", "app", "place", "interaction_mode", "trust_level", "backend",
 )  # fmt: skip
 _OBSERVED_FIELDS: Final = ("role", "name", "context", "title", "claimed")
-#: Longest observed text that patterns are run on; the rest cannot make an answer looser, only this part stricter.
-_OBSERVED_CHARS_MAX: Final = 4096
 
 #: Programs that run other programs: as an identity they stand for everything they could run (spec §6.2).
 _INTERPRETER: Final = re.compile(
@@ -184,7 +182,7 @@ def _matches(one: _Compiled, present: frozenset[str], observed: dict[str, Any]) 
         return False
     for field, matches in one.observed:
         text = observed.get(field)
-        if not isinstance(text, str) or not matches(plain(text[:_OBSERVED_CHARS_MAX])):
+        if not isinstance(text, str) or not matches(plain(text[:limits.POLICY_OBSERVED_CHARS_MAX])):
             return False
     return True
 

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
+from surehand import limits
 from surehand.core import redaction
 from surehand.core.hashing import Digest
 from surehand.core.policy.categories import (
@@ -41,8 +42,6 @@ READ_EFFECTS: Final = frozenset(
         "desktop.screenshot.window",
     }
 )
-#: Longest observed text that goes into a policy document, in characters.
-_OBSERVED_CHARS_MAX: Final = 1024
 
 
 class Scope(msgspec.Struct, frozen=True, kw_only=True):
@@ -191,4 +190,4 @@ def _observed(surface: Surface | None, node: Node | None, context: str) -> dict[
         "name": node.name if node is not None else "",
         "context": context,
     }
-    return {field: text[:_OBSERVED_CHARS_MAX] for field, text in texts.items() if text}
+    return {field: text[:limits.POLICY_OBSERVED_CHARS_MAX] for field, text in texts.items() if text}
