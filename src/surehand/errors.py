@@ -112,10 +112,6 @@ class AuthorityDenied(SurehandError):
     default_code = "authority_denied"
 
 
-class SignatureInvalid(AuthorityDenied):
-    """A signature does not belong to these bytes under this key."""
-
-
 class PolicyDenied(SurehandError):
     """Policy said no, or could not say yes."""
 

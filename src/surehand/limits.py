@@ -73,6 +73,7 @@ VERIFY_STABLE_MS: Final = 400  # a contradiction must stand this long before it 
 VERIFICATION_DEPTH_MAX: Final = 4  # all[] inside any[] inside all[] is enough
 VERIFICATION_PARTS_MAX: Final = 16
 GTK4_HANDLER_DELAY_MS: Final = 400  # GTK 4.8 runs a handler 250 ms after DoAction; watched this long (spec §8.3)
+QT5_HANDLER_DELAY_MS: Final = 250  # Qt 5 presses a button for 100 ms before its handler runs; watched this long
 
 # --- authority, policy, approval, permits (spec §3.4, §6) -----------------------------------------------------
 PERMIT_MS: Final = 30_000
@@ -110,7 +111,7 @@ STREAM_VERSIONS_CACHED: Final = 8_192
 JOURNAL_CHECKPOINT_PAGES: Final = 4_000  # 16 MB of write-ahead log between two moves into the file
 JOURNAL_WAL_BYTES_KEPT: Final = 64 * 1024 * 1024
 JOURNAL_BUSY_MS_MAX: Final = 5_000  # how long another program's lock on the file is waited for
-JOURNAL_VERIFY_START_EVENTS: Final = 10_000  # verified before the first append; a longer log is verified at its end only
+JOURNAL_VERIFY_START_EVENTS: Final = 10_000  # a longer log is verified at its end before the first append
 RECOVERY_PASS_MAX: Final = 1_024
 
 # --- keys (spec §3.4, §7) -------------------------------------------------------------------------------------
@@ -152,6 +153,8 @@ APPS_MAX: Final = 256
 DBUS_MESSAGE_BYTES_MAX: Final = 64 * 1024 * 1024
 DBUS_UNSENT_BYTES_MAX: Final = 4 * 1024 * 1024  # a peer that stops reading costs this much memory
 EVENT_COALESCE_MS: Final = 5
+ACTIONS_READ_MAX: Final = 256  # named actions of one object that are read before one is run
+ACTION_ACK_GRACE_MS: Final = 100  # an acting call whose successor was answered is waited for this long, then is `sent`
 
 # --- input (spec §10) -----------------------------------------------------------------------------------------
 KEYMAP_SETTLE_MS_MAX: Final = 1_000  # a toolkit must have read a changed keymap before the key is sent

@@ -76,7 +76,9 @@ async def test_an_empty_append_writes_nothing(journal):
 async def test_a_stale_expected_version_is_a_conflict_that_names_both_and_writes_nothing(journal):
     await journal.append([note()])
     with pytest.raises(Conflict) as refused:
-        await journal.append([note("other"), NewEvent(stream="daemon", type="a.b.v1", actor="x", payload={}, expected_version=0)])
+        await journal.append(
+            [note("other"), NewEvent(stream="daemon", type="a.b.v1", actor="x", payload={}, expected_version=0)]
+        )
     assert refused.value.details == {"stream": "daemon", "expected": 0, "actual": 1}
     assert (await journal.head())[0] == 1
     assert not journal.known("other")
@@ -201,7 +203,9 @@ async def test_keys_at_the_limit_pass_and_one_more_does_not(journal):
 # --- bounds -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["", "a", "a.b", "a.b.v0", "a.b.v01", "A.b.v1", "a.b.c.v1", "a.b.v1\n", "é.b.v1", "a.b.v12345"])
+@pytest.mark.parametrize(
+    "name", ["", "a", "a.b", "a.b.v0", "a.b.v01", "A.b.v1", "a.b.c.v1", "a.b.v1\n", "é.b.v1", "a.b.v12345"]
+)
 async def test_a_type_that_is_not_noun_verb_version_is_refused(journal, name):
     with pytest.raises(InvalidRequest):
         await journal.append([NewEvent(stream="s", type=name, actor="x", payload={})])
@@ -276,7 +280,9 @@ async def test_claims_without_an_end_are_found_oldest_first(journal):
     for name in ("a", "b", "c", "d"):
         await journal.append([claim(name)])
     await journal.append([terminal("b")])
-    await journal.append([NewEvent(stream="operation:agent:c", type="operation.released.v1", actor="agent", payload={})])
+    await journal.append(
+        [NewEvent(stream="operation:agent:c", type="operation.released.v1", actor="agent", payload={})]
+    )
     await journal.append([claim("c")])
     await journal.append([note()])
     open_ones = ["operation:agent:a", "operation:agent:d", "operation:agent:c"]

@@ -21,6 +21,7 @@ from surehand.errors import PermissionMissing, TooLarge, Unavailable
 DIRECTORY_MODE: Final = 0o700
 FILE_MODE: Final = 0o600
 _OTHERS: Final = 0o077
+_OTHERS_WRITE: Final = 0o022
 
 
 def private_directory(path: Path, *, create: bool = True) -> Path:
@@ -84,17 +85,45 @@ def open_private(path: Path, flags: int = os.O_RDONLY) -> Iterator[int]:
 
 
 def read_private(path: Path, bytes_max: int) -> bytes:
-    """Return the content of a file of ours.
+    """Return the content of a file of ours that nobody else may open.
 
     Raises:
         PermissionMissing, Unavailable, TooLarge.
     """
     with open_private(path) as descriptor:
-        parts = []
-        left = bytes_max + 1
-        while left and (part := os.read(descriptor, left)):
-            parts.append(part)
-            left -= len(part)
+        return _read_all(path, descriptor, bytes_max)
+
+
+def read_trusted(path: Path, bytes_max: int) -> bytes:
+    """Return the content of a file that nobody but us or root may change; others may read it.
+
+    Raises:
+        PermissionMissing, Unavailable, TooLarge.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
+    except OSError as error:
+        raise Unavailable(f"{path} cannot be opened: {error.strerror}", fix="put the file itself there") from error
+    try:
+        found = os.fstat(descriptor)
+        name = shlex.quote(str(path))
+        if not stat.S_ISREG(found.st_mode):
+            raise PermissionMissing(f"{path} is not a regular file", fix=f"put the file itself at {name}")
+        if found.st_uid not in {0, os.geteuid()}:
+            raise PermissionMissing(f"{path} belongs to uid {found.st_uid}", fix=f"sudo chown {os.geteuid()} {name}")
+        if found.st_mode & _OTHERS_WRITE:
+            raise PermissionMissing(f"others may change {path}", fix=f"chmod go-w {name}, and look at what it says")
+        return _read_all(path, descriptor, bytes_max)
+    finally:
+        os.close(descriptor)
+
+
+def _read_all(path: Path, descriptor: int, bytes_max: int) -> bytes:
+    parts = []
+    left = bytes_max + 1
+    while left and (part := os.read(descriptor, left)):
+        parts.append(part)
+        left -= len(part)
     data = b"".join(parts)
     if len(data) > bytes_max:
         raise TooLarge(f"{path} has more than {bytes_max} bytes")

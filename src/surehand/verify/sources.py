@@ -14,7 +14,7 @@ import sqlite3
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any, Final, Protocol
+from typing import IO, Final, Protocol
 from urllib.parse import quote
 
 from surehand.verify.records import EVENT_BYTES_MAX, Fault, Record, encode, read_canonical
@@ -22,6 +22,7 @@ from surehand.verify.records import EVENT_BYTES_MAX, Fault, Record, encode, read
 _SQLITE_MAGIC: Final = b"SQLite format 3\x00"
 _MARKS: Final = {"format": "surehand-journal", "version": "1", "tier": "plain"}
 _APPLICATION_ID: Final = 0x53484A31  # "SHJ1"
+_KINDS: Final = (int, str, str, int, str, str, str, bytes, bytes, str, str)
 _COLUMNS: Final = frozenset(Record._fields)
 _LINE_BYTES_MAX: Final = EVENT_BYTES_MAX + 2**16
 
@@ -90,7 +91,6 @@ class SqliteSource:
             self.description = f"SQLite journal {path}, read from a private copy with its write-ahead log"
             address = f"file:{quote(str(copy))}?mode=rw"
         self._connection = stack.enter_context(contextlib.closing(sqlite3.connect(address, uri=True)))
-        self._connection.text_factory = bytes
         self._connection.execute("PRAGMA trusted_schema = OFF")
         self.total: int | None = None
         try:
@@ -104,17 +104,17 @@ class SqliteSource:
         with _damage():
             self._check_marks()
             for (message,) in self._connection.execute("PRAGMA integrity_check(1)"):
-                if message != b"ok":
-                    raise Fault(f"the file is damaged ({_text(message)})")
+                if message != "ok":
+                    raise Fault(f"the file is damaged ({message})")
             rows = self._connection.execute(
                 "SELECT seq, event_id, stream, stream_version, type, occurred_at, actor, context, payload, prev_hash,"
                 " record_hash FROM events ORDER BY seq"
             )
             for row in rows:
-                yield _record(row)
+                yield _checked(Record(*row))
 
     def _check_marks(self) -> None:
-        marks = {_text(key): _text(value) for key, value in self._connection.execute("SELECT key, value FROM meta")}
+        marks = dict(self._connection.execute("SELECT key, value FROM meta"))
         header = [
             self._connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version")
         ]
@@ -126,7 +126,7 @@ class SqliteSource:
         with _damage():
             for reason, statement in _TABLE_RULES.items():
                 for (name,) in self._connection.execute(statement):
-                    raise Fault(reason.format(_text(name)))
+                    raise Fault(reason.format(name))
 
 
 #: What each statement finds at most one row of. `json_each` reads what the events themselves state.
@@ -173,8 +173,7 @@ class LinesSource:
             if not isinstance(value, dict) or value.keys() != _COLUMNS:
                 raise Fault("a line does not have the members of an event")
             value["context"], value["payload"] = encode(value["context"]), encode(value["payload"])
-            _check_kinds(value)
-            yield Record(**value)
+            yield _checked(Record(**value))
 
     def finish(self) -> None:
         """Check nothing: an export states nothing beside its records."""
@@ -193,27 +192,13 @@ def _refuse_in_use(path: Path) -> None:
             raise NotReadable(f"{path} is in use by process {holder}: stop it, or verify a copy") from error
 
 
-def _record(row: tuple[Any, ...]) -> Record:
-    value = dict(zip(Record._fields, row, strict=True))
-    for name, item in value.items():
-        if name not in {"context", "payload"} and isinstance(item, bytes):
-            value[name] = _text(item)
-    _check_kinds(value)
-    return Record(**value)
-
-
-def _check_kinds(value: dict[str, Any]) -> None:
-    for name, item in value.items():
-        wanted = int if name in {"seq", "stream_version"} else bytes if name in {"context", "payload"} else str
-        if type(item) is not wanted:
-            raise Fault(f"{name} is not of its kind")
-
-
-def _text(value: Any) -> str:
-    try:
-        return value.decode("utf-8") if isinstance(value, bytes) else str(value)
-    except UnicodeDecodeError as error:
-        raise Fault("a stored text is not UTF-8") from error
+def _checked(record: Record) -> Record:
+    if tuple(map(type, record)) != _KINDS:
+        wrong = next(
+            name for name, item, kind in zip(Record._fields, record, _KINDS, strict=True) if type(item) is not kind
+        )
+        raise Fault(f"{wrong} is not of its kind")
+    return record
 
 
 @contextlib.contextmanager
