@@ -46,6 +46,9 @@ CONTROL_ROLES: Final = frozenset(
     ]
 )
 
+#: Capabilities of something a person would act upon; any element out of sight can be scrolled or pointed at.
+ACTIVE_CAPABILITIES: Final = frozenset({"expand", "focus", "invoke", "select", "set_text", "set_value", "toggle"})
+
 #: What names a row: the index of an item, card or box, or (parent, row number) of cells without a row element.
 RowKey = int | tuple[int, int]
 
@@ -265,4 +268,4 @@ class Rows:
 
     def _holds_control(self, box: int) -> bool:
         end = min(self._ends[box], box + limits.CONTEXT_SCAN_NODES_MAX)
-        return any(self._nodes[place].capabilities - {"point"} for place in range(box + 1, end))
+        return any(self._nodes[place].capabilities & ACTIVE_CAPABILITIES for place in range(box + 1, end))
