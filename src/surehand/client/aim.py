@@ -7,6 +7,7 @@ that lists them; waiting is bounded; while waiting for a target the operation id
 from __future__ import annotations
 
 import time
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -185,8 +186,11 @@ class Attempt:
         """Return a new attempt; its id is the caller's, or made up here, once."""
         return cls(aim, action, options, options.get("operation_id") or new_operation_id())
 
-    async def present(self) -> dict[str, Any]:
+    async def present(self, wait_approval_ms: int = 0) -> dict[str, Any]:
         """Resolve, send, and return the reply; a refusal that another look can mend is looked at again.
+
+        Args:
+            wait_approval_ms: How long the daemon may wait for a person before it says that one has to answer.
 
         Raises:
             SurehandError: the target did not come about in time, or what the daemon answered.
@@ -194,7 +198,7 @@ class Attempt:
         end = time.monotonic() + self.options.get("timeout_s", TIMEOUT_S_DEFAULT)
         while True:
             match = await self.aim.resolve(max(0.0, end - time.monotonic()), enabled=True)
-            reply = await send(self.aim.session, self.request(match), self.options)
+            reply = await send(self.aim.session, self.request(match), self.options, wait_approval_ms)
             error = reply.get("error") or {}
             mendable = reply.get("status") == "refused" and error.get("code") in {e.default_code for e in _MENDABLE}
             if not mendable or self.aim.fixed is not None or time.monotonic() >= end:
@@ -210,27 +214,31 @@ class Attempt:
         return await until_answered(self.aim.session, self.present, timeout_s)
 
 
-async def send(session: Session, request: dict[str, Any], options: ActOptions) -> dict[str, Any]:
+async def send(
+    session: Session, request: dict[str, Any], options: ActOptions, wait_approval_ms: int = 0
+) -> dict[str, Any]:
     """Send one request and return its reply value."""
     params: dict[str, Any] = {"request": request}
     if options.get("observe_after"):
         params["observe_after"] = True
-    wait_ms = int(request.get("deadline_ms", limits.DEADLINE_MS_DEFAULT))
+    if wait_approval_ms:
+        params["wait_approval_ms"] = wait_approval_ms
+    wait_ms = int(request.get("deadline_ms", limits.DEADLINE_MS_DEFAULT)) + wait_approval_ms
     reply: dict[str, Any] = await session.act("act", params, str(request["operation_id"]), wait_ms=wait_ms)
     return reply
 
 
-async def until_answered(session: Session, present: Any, timeout_s: float) -> dict[str, Any]:
-    """Present an operation again, unhurriedly, until it is no longer waiting for a person."""
+async def until_answered(
+    session: Session, present: Callable[[int], Awaitable[dict[str, Any]]], timeout_s: float
+) -> dict[str, Any]:
+    """Present an operation again, letting the daemon wait for the person, until it is answered or the time is over."""
     end = time.monotonic() + timeout_s
-    pause = _PAUSE_S
     while True:
-        reply: dict[str, Any] = await present()
-        left = end - time.monotonic()
-        if reply.get("status") != "approval_required" or left <= 0:
+        left_ms = max(1, min(round((end - time.monotonic()) * 1000), limits.WAIT_MS_MAX))
+        reply = await present(left_ms)
+        if reply.get("status") != "approval_required" or time.monotonic() >= end:
             return reply
-        await session.way.pause(min(pause, left))
-        pause = min(pause * 2, 1.0)
+        await session.way.pause(_PAUSE_S)  # the daemon waited as long as it does; this is for one that does not
 
 
 def describe(match: dict[str, Any]) -> str:

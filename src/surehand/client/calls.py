@@ -149,9 +149,9 @@ class Operation:
         operation_id = options.get("operation_id") or new_operation_id()
         self.request = request_value(operation_id, value, aimed, options)
 
-    async def present(self) -> dict[str, Any]:
+    async def present(self, wait_approval_ms: int = 0) -> dict[str, Any]:
         """Send it and return the reply value."""
-        return await send(self._session, self.request, self._options)
+        return await send(self._session, self.request, self._options, wait_approval_ms)
 
     async def present_until_answered(self, timeout_s: float) -> dict[str, Any]:
         """Present again until the approval is answered or the time is over."""

@@ -45,6 +45,9 @@ class Owner(Protocol):
     def gone(self, connection: Connection) -> None:
         """Forget a connection whose channel is closed."""
 
+    def stop(self) -> None:
+        """Begin the daemon's orderly end."""
+
 
 class Connection(asyncio.Protocol):
     """The daemon's end of one socket connection."""
@@ -223,6 +226,9 @@ class Connection(asyncio.Protocol):
             )
         self._calls.pop(call.id, None)
         self._answer(call.id, answer)
+        if call.method == "stop" and "result" in answer:
+            # Known on the control socket only; the answer is on its way before the end begins.
+            self._owner.stop()
 
     # --- sending ----------------------------------------------------------------------------------------------------
 

@@ -99,6 +99,9 @@ def test_waiting_for_an_approval_presents_the_same_operation_until_it_is_answere
         assert asked.wait(timeout_s=30)
     assert len({request["operation_id"] for request in desk.acts}) == 1
     assert len(desk.acts) == 4
+    waits = [call.get("wait_approval_ms", 0) for call in desk.named("act")]
+    assert waits[0] == 0
+    assert all(0 < wait <= 30_000 for wait in waits[1:])
 
 
 def test_waiting_for_an_approval_ends_with_the_persons_no(desk: Desk) -> None:

@@ -1,0 +1,114 @@
+"""The operator's side: the control socket, and answers signed with an approver's key.
+
+An answer signs the hash of the very presentation that was shown: it is computed here from what is displayed, never
+taken from the daemon's word for it.
+"""
+
+from __future__ import annotations
+
+import time
+from types import TracebackType
+from typing import Any, Literal, Protocol, Self
+
+import msgspec
+
+from surehand import limits
+from surehand.client.blocking import BlockingWay, run
+from surehand.client.opening import connector
+from surehand.client.session import Session
+from surehand.client.wire import OnEvent
+from surehand.core.approval import answer_message, presentation_hash
+from surehand.model.approval import ApprovalAnswer, PendingApproval
+from surehand.model.record import convert, to_value
+
+#: How long a given answer may be used, beyond the life of the question itself.
+_ANSWER_LIFE_MS = limits.APPROVAL_MS_DEFAULT
+
+
+class Signer(Protocol):
+    """An approver's private key."""
+
+    @property
+    def key_id(self) -> str:
+        """The key's name."""
+
+    def sign(self, message: bytes) -> str:
+        """Return the signature, 128 hex digits."""
+
+
+class Control:
+    """A person's session: `with Control() as control: control.call("ps")`."""
+
+    def __init__(self, *, client: str = "cli", start: bool = False) -> None:
+        self._session = Session(BlockingWay(connector("control", None, client, start=start)))
+
+    def __enter__(self) -> Self:
+        run(self._session.open())
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        run(self._session.close())
+
+    def call(
+        self, method: str, params: dict[str, Any] | None = None, *, wait_ms: int = 0, on_event: OnEvent | None = None
+    ) -> dict[str, Any]:
+        """Call a control method and return its value.
+
+        Raises:
+            SurehandError: what the daemon answered, or that it cannot be reached.
+        """
+        found: dict[str, Any] = run(self._session.ask(method, params or {}, wait_ms=wait_ms, on_event=on_event))
+        return found
+
+    def pending(self) -> list[PendingApproval]:
+        """Return the open questions."""
+        return [convert(PendingApproval, value) for value in self.call("approvals")["pending"]]
+
+    def answer(
+        self,
+        pending: PendingApproval,
+        answer: Literal["approve", "deny"],
+        *,
+        approver: str,
+        key: Signer,
+        reason: str = "",
+    ) -> dict[str, Any]:
+        """Sign and give an answer to exactly this question."""
+        signed = signed_answer(pending, answer, approver=approver, key=key, reason=reason)
+        return self.call("answer", {"answer": to_value(signed)})
+
+
+def signed_answer(
+    pending: PendingApproval,
+    answer: Literal["approve", "deny"],
+    *,
+    approver: str,
+    key: Signer,
+    reason: str = "",
+    now_ms: int | None = None,
+) -> ApprovalAnswer:
+    """Return a signed answer.
+
+    Args:
+        pending: The question as it was shown.
+        answer: The person's word.
+        approver: Whose key it is, as the operator's configuration names them.
+        key: The approver's private key.
+        reason: In the person's words; recorded.
+        now_ms: Wall-clock milliseconds; now, when absent.
+    """
+    now_ms = round(time.time() * 1000) if now_ms is None else now_ms
+    unsigned = ApprovalAnswer(
+        approval_id=pending.approval_id,
+        presentation_hash=presentation_hash(pending.presentation),
+        answer=answer,
+        approver=approver,
+        key_id=key.key_id,
+        answered_at_ms=now_ms,
+        expires_at_ms=now_ms + _ANSWER_LIFE_MS,
+        reason=reason[: limits.REASON_CHARS_MAX],
+        signature="",
+    )
+    return msgspec.structs.replace(unsigned, signature=key.sign(answer_message(unsigned)))
