@@ -83,10 +83,43 @@ def _free_display() -> int:
     span = limits.DISPLAY_LAST - limits.DISPLAY_FIRST + 1
     for _ in range(span):
         number = limits.DISPLAY_FIRST + secrets.randbelow(span)
-        taken = (f"/tmp/.X{number}-lock", f"/tmp/.X11-unix/X{number}")  # noqa: S108 - X11's own place
-        if not any(os.path.lexists(path) for path in taken):
+        if not any(os.path.lexists(path) for path in (_lock(number), _socket(number))):
             return number
     raise NotReady("display server", "every display number is taken")
+
+
+def _lock(number: int) -> str:
+    return f"/tmp/.X{number}-lock"  # noqa: S108 - X11's own place
+
+
+def _socket(number: int) -> str:
+    return f"/tmp/.X11-unix/X{number}"  # noqa: S108 - X11's own place
+
+
+def _claim(programs: Programs, number: int) -> bool:
+    """Take a display number by X11's own rule, the lock that only one can create; the supervisor removes it.
+
+    The server does not lock by itself when it is asked to report on a descriptor, and without a lock a second server
+    would put its socket in the place of the first one's.
+    """
+    layout = programs.layout
+    layout.display_number.write_text(str(number))
+    draft = layout.etc / "lock"
+    draft.unlink(missing_ok=True)
+    draft.write_text(f"{programs.client.pid:10d}\n")
+    draft.chmod(0o444)
+    try:
+        os.link(draft, _lock(number))
+    except FileExistsError:
+        return False
+    if os.path.lexists(_socket(number)):  # a server that does not lock was there before
+        _unclaim(number)
+        return False
+    return True
+
+
+def _unclaim(number: int) -> None:
+    os.unlink(_lock(number))  # noqa: PTH108 - the counterpart of the link above
 
 
 def _server_command(number: int, name: str, geometry: tuple[int, int], xauthority: str, *, view: bool) -> list[str]:
@@ -124,16 +157,19 @@ async def _start_display(
     """Start the display server on a free number; when somebody else takes the number first, on another."""
     for _ in range(limits.DISPLAY_TRIES_MAX):
         number = _free_display()
+        if not _claim(programs, number):
+            continue
         xauthority = str(programs.layout.xauthority)
         argv = _server_command(number, name, geometry, xauthority, view=viewer is not None)
         ready, told = os.pipe()
         try:
-            started = programs.start_server(argv, number, {_READY_FD: told}, viewer)
+            started = programs.start_server(argv, {_READY_FD: told}, viewer)
             os.close(told)
             if await _read_line(ready, deadline):
                 return number
         finally:
             os.close(ready)
+        _unclaim(number)
         if time.monotonic() >= deadline:
             raise NotReady("display server", "it did not become ready")
         if "already" not in tail(started.log_path):

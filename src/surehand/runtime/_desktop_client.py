@@ -41,7 +41,6 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
     role: str = "app"
     launcher: str | None = None
     inner_init: bool = False
-    display: int | None = None
     scoped: bool = False
     fds: Mapping[int, int] = {}
 
@@ -185,7 +184,6 @@ class SupervisorClient:
             "role": command.role,
             "launcher": command.launcher,
             "inner_init": command.inner_init,
-            "display": command.display,
             "scoped": command.scoped,
             "fds": list(command.fds),
         }
@@ -195,11 +193,16 @@ class SupervisorClient:
     def close(self) -> None:
         """End the desktop (when we own it) and wait until the supervisor has removed everything."""
         if self._process is None:
-            self._sock.shutdown(socket.SHUT_RDWR)
+            with contextlib.suppress(OSError):
+                self._sock.shutdown(socket.SHUT_RDWR)
         else:
             with contextlib.suppress(Unavailable):
                 self.send({"op": "close"})
-            self._process.wait(timeout=limits.DESKTOP_END_MS_MAX / 1000)
+            try:
+                self._process.wait(timeout=limits.DESKTOP_END_MS_MAX / 1000)
+            except subprocess.TimeoutExpired:
+                self._process.kill()  # what it started dies with it
+                self._process.wait()
         self._reader.join(timeout=limits.DESKTOP_END_MS_MAX / 1000)
 
     def _read(self) -> None:

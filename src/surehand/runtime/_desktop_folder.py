@@ -120,6 +120,11 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True):
         return self.etc / "xauthority"
 
     @property
+    def display_number(self) -> Path:
+        """The display's number, for whoever tidies up after a killed supervisor."""
+        return self.etc / "display"
+
+    @property
     def session_bus_address(self) -> str:
         """Address of the session bus, the same inside and outside."""
         return f"unix:path={self.run / 'bus'}"

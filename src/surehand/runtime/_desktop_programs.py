@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
@@ -60,6 +61,21 @@ def required(program: str) -> str:
     return path
 
 
+@contextmanager
+def _readable(data: bytes | None) -> Iterator[int | None]:
+    """Lend a descriptor that reads as `data`."""
+    if data is None:
+        yield None
+        return
+    read, write = os.pipe()
+    try:
+        os.write(write, data)  # far less than a pipe holds
+        os.close(write)
+        yield read
+    finally:
+        os.close(read)
+
+
 class Programs:
     """Starts the programs of one desktop."""
 
@@ -71,22 +87,24 @@ class Programs:
     def start(self, program: Program, sandbox: sandboxes.Sandbox) -> Started:
         """Start a program; what became of it is in its futures."""
         is_confined = self.isolation == "isolated"
-        argv: Sequence[str] = program.argv
-        if is_confined:
-            argv = sandboxes.confined(argv, sandbox, program.cwd, user_namespaces=program.user_namespaces)
-        command = Command(
-            argv=tuple(argv),
-            env=program.env,
-            cwd="/" if is_confined else program.cwd,
-            role=program.role,
-            launcher=_LAUNCHER if is_confined else None,
-            inner_init=is_confined,
-            scoped=sandbox.network and is_confined,
-            fds=program.fds,
-        )
-        return self._logged(command, program.name)
+        if not is_confined:
+            command = Command(argv=program.argv, env=program.env, cwd=program.cwd, role=program.role, fds=program.fds)
+            return self._logged(command, program.name)
+        argv = sandboxes.confined(program.argv, sandbox, program.cwd, user_namespaces=program.user_namespaces)
+        with _readable(sandboxes.root_filter()) as filter_fd:
+            command = Command(
+                argv=tuple(argv),
+                env=program.env,
+                cwd="/",
+                role=program.role,
+                launcher=_LAUNCHER,
+                inner_init=True,
+                scoped=sandbox.network,
+                fds={**program.fds, **({sandboxes.FILTER_FD: filter_fd} if filter_fd is not None else {})},
+            )
+            return self._logged(command, program.name)
 
-    def start_server(self, argv: Sequence[str], display: int, fds: Mapping[int, int], viewer: Viewer | None) -> Started:
+    def start_server(self, argv: Sequence[str], fds: Mapping[int, int], viewer: Viewer | None) -> Started:
         """Start the display server."""
         is_confined = self.isolation == "isolated"
         env = {"PATH": PATH, "LANG": "C.UTF-8", **(viewer.environment if viewer else {})}
@@ -99,7 +117,6 @@ class Programs:
             cwd="/",
             role="server",
             launcher=_LAUNCHER if is_confined else None,
-            display=display,
             fds=fds,
         )
         return self._logged(command, "display")

@@ -128,16 +128,9 @@ def _read(path: Path) -> DesktopRecord | None:
 def list_desktops() -> list[DesktopRecord]:
     """Return the desktops of this user that run now, by name; removes what dead ones left behind."""
     remove_leftovers()
-    found = []
-    for path in sorted(records_folder().glob("*.json")):
-        record = _read(path)
-        if record is not None and _is_alive(record):
-            found.append(record)
-        elif record is None or process_generation(record.supervisor_pid) != record.supervisor_generation:
-            # A supervisor that still runs is removing its desktop itself.
-            path.unlink(missing_ok=True)
-            path.with_suffix(".sock").unlink(missing_ok=True)
-    return found
+    found = (_read(path) for path in sorted(records_folder().glob("*.json")))
+    # A supervisor that outlives its owner is removing its desktop at this moment.
+    return [record for record in found if record is not None and _is_alive(record)]
 
 
 def find_desktop(name: str) -> DesktopRecord:
@@ -191,6 +184,7 @@ def _remove_abandoned(path: Path) -> bool:
         return False
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        _remove_display(path / "etc" / "display")
         shutil.rmtree(path, ignore_errors=True)
     except BlockingIOError:
         return False
@@ -199,7 +193,20 @@ def _remove_abandoned(path: Path) -> bool:
     return not path.exists()
 
 
+def _remove_display(number_file: Path) -> None:
+    """Remove the lock and socket of a killed display server, unless a living one has them now."""
+    with contextlib.suppress(OSError, ValueError):
+        number = int(number_file.read_text())
+        lock, sock = Path(f"/tmp/.X{number}-lock"), Path(f"/tmp/.X11-unix/X{number}")  # noqa: S108 - X11's own place
+        if process_generation(int(lock.read_text())) is None:
+            sock.unlink(missing_ok=True)
+            lock.unlink(missing_ok=True)
+
+
 def remove_leftovers() -> None:
-    """Remove folders of desktops whose supervisor was killed together with its owner."""
+    """Remove what desktops left whose supervisor was killed: folder, display lock and socket, record."""
     for folder in folders_folder().iterdir():
         _remove_abandoned(folder)
+    for path in records_folder().iterdir():
+        if not (folders_folder() / path.stem).exists():
+            path.unlink(missing_ok=True)

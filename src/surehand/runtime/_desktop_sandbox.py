@@ -15,6 +15,7 @@ from __future__ import annotations
 import os
 import shutil
 import stat
+import struct
 import subprocess
 from collections.abc import Sequence
 from ctypes import CDLL
@@ -25,11 +26,15 @@ from typing import Final
 import msgspec
 
 from surehand.errors import InvalidRequest, Unavailable
-from surehand.runtime._desktop_records import runtime_root
+from surehand.runtime._desktop_records import records_folder, runtime_root
 from surehand.runtime._desktop_supervisor import STATUS_FD, SYS_LANDLOCK_CREATE_RULESET
 
 _PROBE_S: Final = 5.0
 _LANDLOCK_SCOPES_SINCE: Final = 6
+#: Where a confined program's launcher reads `root_filter`.
+FILTER_FD: Final = 5
+#: Audit architecture and number of setgroups(2) by machine.
+_SETGROUPS: Final = {"x86_64": (0xC000003E, 116), "aarch64": (0xC00000B7, 159)}
 _NAMESPACES: Final = ("--unshare-user", "--unshare-uts", "--unshare-cgroup-try")
 
 
@@ -64,6 +69,30 @@ def bubblewrap_problem() -> str | None:
     if done.returncode != 0:
         return done.stderr.decode(errors="replace").strip().splitlines()[-1] if done.stderr else "bubblewrap failed"
     return None
+
+
+@cache
+def root_filter() -> bytes | None:
+    """Return a seccomp program for desktops of root, None for everybody else.
+
+    Programs that find themselves to be root give up further groups first, and end when that fails, as it does in a
+    user namespace (xterm). There is nothing to give up inside, so the call says that it was done.
+    """
+    known = _SETGROUPS.get(os.uname().machine)
+    if os.getuid() != 0 or known is None:
+        return None
+    architecture, number = known
+    load, if_equal, answer = 0x20, 0x15, 0x06
+    succeed, allow = 0x0005_0000, 0x7FFF_0000
+    program = (
+        (load, 0, 0, 4),  # the architecture of the call
+        (if_equal, 0, 3, architecture),
+        (load, 0, 0, 0),  # its number
+        (if_equal, 0, 1, number),
+        (answer, 0, 0, succeed),
+        (answer, 0, 0, allow),
+    )
+    return b"".join(struct.pack("=HBBI", *instruction) for instruction in program)
 
 
 @cache
@@ -115,8 +144,9 @@ def _checked(path: Path, folder: Path) -> Path:
         raise InvalidRequest(f"{path} cannot be bound: it must be an absolute path that exists")
     real = path.resolve()
     # Whoever reaches the control socket can start programs outside the sandbox.
-    if runtime_root().is_relative_to(real) or (folder.parent.is_relative_to(real)):
-        raise InvalidRequest(f"{path} cannot be bound: it contains the desktops' own control sockets")
+    private = (runtime_root(), records_folder(), folder.parent)
+    if any(place.is_relative_to(real) or real.is_relative_to(place) for place in private):
+        raise InvalidRequest(f"{path} cannot be bound: it belongs to Surehand's own desktops")
     return path
 
 
@@ -154,6 +184,8 @@ def confined(argv: Sequence[str], sandbox: Sandbox, cwd: str, *, user_namespaces
         arguments.append("--unshare-net")
     if not user_namespaces:
         arguments.append("--disable-userns")
+    if root_filter() is not None:
+        arguments += ["--seccomp", str(FILTER_FD)]
     arguments += [*_system_arguments(), "--proc", "/proc", "--tmpfs", "/tmp", "--tmpfs", "/run", "--tmpfs", "/var/tmp"]  # noqa: S108
     if sandbox.display is not None:
         x_socket = f"/tmp/.X11-unix/X{sandbox.display}"  # noqa: S108 - X11's own place

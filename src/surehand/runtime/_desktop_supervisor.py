@@ -9,8 +9,8 @@ Guarantees:
   descendants, so a process that forks away is found again and killed.
 - A program that shares the host's network cannot reach the host's abstract sockets (the person's display, their
   buses), which have no file permissions: Landlock scopes them, or the program is not started.
-- The display server is asked to end after its clients are gone, so that it removes its own lock and socket; whatever
-  it leaves is removed, but only where the lock names the server that was started here.
+- The display server is asked to end after its clients are gone, so that it removes its socket; what it leaves is
+  removed, but only where the display's lock names this supervisor.
 - The desktop's folder, record and control socket are removed last.
 It never decides what is started or how it is confined; its owner does.
 """
@@ -89,7 +89,6 @@ class _Child:
         self.role = str(message.get("role", "app"))
         self.launcher = message.get("launcher")
         self.inner_init = bool(message.get("inner_init"))
-        self.display = message.get("display")
         self.app_pid: int | None = None
         self.launcher_child: int | None = None
         self.status_fd: int | None = None
@@ -364,6 +363,7 @@ class Supervisor:
         for server in servers:
             self._end_server(server)
         self._kill_all(except_pids=set())
+        self._release_display()
         for name in ("record", "control"):
             with contextlib.suppress(OSError):
                 if self.config.get(name):
@@ -405,10 +405,11 @@ class Supervisor:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(server.pid, signal.SIGKILL)
             self._await_end(server.pid, time.monotonic() + _SERVER_END_S)
-        if server.display is None:
-            return
-        lock, sock = f"/tmp/.X{server.display}-lock", f"/tmp/.X11-unix/X{server.display}"  # noqa: S108 - X11's own place
-        if _read_text(lock).strip() == str(target):
+
+    def _release_display(self) -> None:
+        number = _read_text(f"{self.config['folder']}/etc/display").strip()
+        lock, sock = f"/tmp/.X{number}-lock", f"/tmp/.X11-unix/X{number}"  # noqa: S108 - X11's own place
+        if number and _read_text(lock).strip() == str(os.getpid()):
             for path in (sock, lock):
                 with contextlib.suppress(OSError):
                     os.unlink(path)  # noqa: PTH108 - pathlib is a slow import here

@@ -229,6 +229,7 @@ class IsolatedDesktop:
         if not self._is_closed:
             self._is_closed = True
             self._programs.client.close()
+            records.remove_leftovers()  # nothing, unless the supervisor was killed
 
     # --- facts --------------------------------------------------------------------------------------------------
 
