@@ -102,6 +102,37 @@ def resolve_one(scene: Scene, query: Query) -> int:
     return _Finder(scene, 1).only(query)
 
 
+def check_query(query: Query, depth: int = 1) -> None:
+    """Refuse a query that no scene could answer, without a scene.
+
+    Raises:
+        InvalidRequest: an unknown role or state, or a pattern RE2 does not take.
+        TooLarge: queries nested deeper than `QUERY_DEPTH_MAX`.
+    """
+    if depth > limits.QUERY_DEPTH_MAX:
+        raise TooLarge(f"queries nested deeper than {limits.QUERY_DEPTH_MAX}")
+    for part in query.filters:
+        if part.role is not None:
+            _role(part.role)
+        if part.state is not None:
+            check_states(part.state)
+        for match in (part.name, part.value, part.context):
+            _text_test(match)
+        if isinstance(part.to, Query):
+            check_query(part.to, depth + 1)
+
+
+def check_states(states: dict[str, bool]) -> None:
+    """Refuse names that are no states.
+
+    Raises:
+        InvalidRequest: naming the first.
+    """
+    for name in states:
+        if name not in STATES:
+            raise InvalidRequest(f"no such state: {name[:64]}", fix=f"one of {', '.join(sorted(STATES))}")
+
+
 class _Finder:
     def __init__(self, scene: Scene, depth: int) -> None:
         if depth > limits.QUERY_DEPTH_MAX:
@@ -307,9 +338,7 @@ def _role(role: str) -> str:
 
 
 def _states(states: dict[str, bool]) -> tuple[frozenset[str], frozenset[str]]:
-    for name in states:
-        if name not in STATES:
-            raise InvalidRequest(f"no such state: {name[:64]}", fix=f"one of {', '.join(sorted(STATES))}")
+    check_states(states)
     wanted = frozenset(name for name, present in states.items() if present)
     return wanted, frozenset(states) - wanted
 
