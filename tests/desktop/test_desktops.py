@@ -24,6 +24,7 @@ from surehand.errors import AppNotFound, Conflict, InvalidRequest, Unavailable
 from surehand.runtime import _desktop_bringup as bringup
 from surehand.runtime import _desktop_folder as folders
 from surehand.runtime._desktop_ready import NotReady, start_accessibility
+from surehand.runtime._desktop_records import process_generation, records_folder
 from surehand.runtime._desktop_x import DisplayProbe, DisplayRefused
 from surehand.runtime.desktops import IsolatedDesktop, find_desktop, list_desktops
 from surehand.testing.desktop import isolated_desktop
@@ -733,15 +734,9 @@ def leftovers(facts: dict[str, Any], pids: set[int]) -> list[str]:
         facts["folder"],
         f"/tmp/.X{number}-lock",  # noqa: S108
         f"/tmp/.X11-unix/X{number}",  # noqa: S108
-        *(str(path) for path in Path(find_records_folder()).glob(f"{facts['name']}.*")),
+        *(str(path) for path in records_folder().glob(f"{facts['name']}.*")),
     ]
-    return there(*paths) + [f"pid {pid}" for pid in pids if command_name(pid)]
-
-
-def find_records_folder() -> str:
-    from surehand.runtime._desktop_records import records_folder
-
-    return str(records_folder())
+    return there(*paths) + [f"pid {pid}" for pid in pids if process_generation(pid)]
 
 
 @pytest.mark.parametrize("isolation", ["isolated", "display_only"])
@@ -762,7 +757,7 @@ async def test_after_owner_and_supervisor_were_killed_the_next_look_removes_the_
     os.kill(facts["supervisor"], signal.SIGKILL)
     owner.kill()
     await asyncio.wait_for(owner.wait(), WAIT_S)
-    await until(lambda: not any(command_name(pid) for pid in pids))
+    await until(lambda: not any(process_generation(pid) for pid in pids))
     assert there(facts["folder"])
     assert facts["name"] not in {record.name for record in list_desktops()}
     assert leftovers(facts, pids) == []
@@ -779,7 +774,7 @@ async def test_a_killed_supervisor_is_noticed_and_its_desktop_removed() -> None:
     assert await app.wait(WAIT_S) == -signal.SIGKILL
     with pytest.raises(Unavailable, match="has ended"):
         await desktop.launch(["true"])
-    await until(lambda: not any(command_name(pid) for pid in pids))
+    await until(lambda: not any(process_generation(pid) for pid in pids))
     await desktop.close()
     assert not desktop.folder.exists()
 

@@ -267,9 +267,10 @@ class Supervisor:
         if status_read is None or status_write is None:
             child.app_pid = pid
             if not failure:
-                channel.send({"event": "spawned", "id": child.key, "pid": pid, "app_pid": pid})
+                self._spawned(child, pid)
         else:
             os.close(status_write)
+            os.set_blocking(status_read, False)
             child.status_fd = status_read
             self.selector.register(status_read, selectors.EVENT_READ, lambda fd: self._status(child, fd))
         if failure:
@@ -312,14 +313,18 @@ class Supervisor:
                 if "child-pid" in value:
                     child.launcher_child = int(value["child-pid"])
                     self.resolving.append(child)
+                if "exit-code" in value and child.app_pid is None:
+                    self._spawned(child, child.launcher_child or child.pid)  # it ran, and is gone already
         if not data:
-            self._close_status(child)
-
-    def _close_status(self, child: _Child) -> None:
-        if child.status_fd is not None:
-            self.selector.unregister(child.status_fd)
-            os.close(child.status_fd)
+            self.selector.unregister(status_fd)
+            os.close(status_fd)
             child.status_fd = None
+
+    def _spawned(self, child: _Child, app_pid: int) -> None:
+        if child in self.resolving:
+            self.resolving.remove(child)
+        child.app_pid = app_pid
+        child.channel.send({"event": "spawned", "id": child.key, "pid": child.pid, "app_pid": app_pid})
 
     def _resolve(self, child: _Child) -> None:
         """Find the program behind its launcher and wait, bounded, until it is no longer the launcher itself."""
@@ -336,9 +341,7 @@ class Supervisor:
         still_launcher = _read_text(f"/proc/{app_pid}/comm").strip() in {str(child.launcher), ""}
         if still_launcher and now < child.named_until:
             return
-        self.resolving.remove(child)
-        child.app_pid = app_pid
-        child.channel.send({"event": "spawned", "id": child.key, "pid": child.pid, "app_pid": app_pid})
+        self._spawned(child, app_pid)
 
     # --- ending ---------------------------------------------------------------------------------------------------
 
@@ -352,7 +355,9 @@ class Supervisor:
                 return
             child = self.children.pop(pid, None)
             if child is not None:
-                self._close_status(child)
+                with contextlib.suppress(BlockingIOError):  # what it said last comes before its end
+                    while child.status_fd is not None:
+                        self._status(child, child.status_fd)
                 code = os.waitstatus_to_exitcode(status)
                 child.channel.send({"event": "exited", "id": child.key, "code": code})
 
