@@ -192,11 +192,8 @@ def fault(row: Row, head: Head | None = None) -> str | None:
         row: As stored.
         head: The record before it in the log; None where only the record itself is looked at.
     """
-    if head is not None:
-        if row.seq != head.seq + 1:
-            return f"sequence {head.seq + 1} is missing"
-        if row.prev_hash != head.record_hash:
-            return "the previous hash is not that of the record before it"
+    if head is not None and row.seq != head.seq + 1:
+        return f"sequence {head.seq + 1} is missing"
     try:
         own = record_hash(row)
         whole = isinstance(orjson.loads(row.context), dict) and isinstance(orjson.loads(row.payload), dict)
@@ -204,6 +201,8 @@ def fault(row: Row, head: Head | None = None) -> str | None:
         return "a stored field is not what was written"
     if own != row.record_hash:
         return "the record hash does not match the stored fields"
+    if head is not None and row.prev_hash != head.record_hash:
+        return "the previous hash is not that of the record before it"
     return None if whole else "context or payload is not an object"
 
 

@@ -95,7 +95,8 @@ class SqliteSource:
         self.total: int | None = None
         try:
             self.total = self._connection.execute("SELECT max(seq) FROM events").fetchone()[0] or 0
-        except sqlite3.DatabaseError as error:
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
+            # Damage is told by `records`, where it counts; only what never was a journal is told here.
             if "no such table" in str(error):
                 raise NotReadable(f"{path} is a database, but not a journal") from error
 
@@ -205,5 +206,5 @@ def _checked(record: Record) -> Record:
 def _damage() -> Iterator[None]:
     try:
         yield
-    except sqlite3.Error as error:
+    except (sqlite3.Error, UnicodeDecodeError) as error:
         raise Fault(f"the file is damaged ({error})") from error

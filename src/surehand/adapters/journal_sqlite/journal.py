@@ -63,14 +63,13 @@ class SqliteJournal:
         store: Store,
         readers: tuple[Reader, Reader],
         verification: Verification,
-        fault: JournalRecovery | None,
     ) -> None:
         self._path = path
         self._lease = lease
         self._store = store
         self._inline, self._background = readers
         self._verification = verification
-        self._fault = fault
+        self._fault = verification.fault
         self._queue: queue.SimpleQueue[_Item | None] = queue.SimpleQueue()
         self._room = Room(limits.COMMIT_QUEUE_MAX, limits.COMMIT_QUEUE_BYTES_MAX)
         self._waiting: Counter[str] = Counter()
@@ -111,15 +110,15 @@ class SqliteJournal:
             for write in (True, False, False):
                 connections.append(files.connect(path, write=write, vfs=vfs))
                 files.check_marks(path, connections[-1])
-            verification, fault = verify(path, connections[1], mode)
-            store = Store(path, connections[0], clock=clock, randomness=randomness)
+            verification = verify(path, connections[1], mode)
+            store = Store(path, connections[0], verification.head, clock=clock, randomness=randomness)
             readers = (Reader(path, connections[1]), Reader(path, connections[2]))
         except BaseException:
             for connection in reversed(connections):
                 connection.close()
             lease.release()
             raise
-        return cls(path, lease, store, readers, verification, fault)
+        return cls(path, lease, store, readers, verification)
 
     # --- what it is ---------------------------------------------------------------------------------------------
 
@@ -130,13 +129,14 @@ class SqliteJournal:
 
     def facts(self) -> dict[str, Any]:
         """Return what doctor says of the journal."""
+        verified = self._verification
         return {
             "kind": "sqlite",
             "path": str(self._path),
             "tier": files.TIER,
             "lacks": list(PLAIN_LACKS),
             "events": self._store.head.seq,
-            "verified": self._verification._asdict(),
+            "verified": {"path": verified.path, "events": verified.events, "ms": verified.ms},
             "read_only": None if self._fault is None else self._fault.to_value(),
         }
 

@@ -26,7 +26,6 @@ _MOVE_STREAM: Final = "INSERT OR REPLACE INTO streams VALUES (?, ?, ?, ?)"
 _COUNT_USE: Final = "INSERT OR REPLACE INTO uses VALUES (?, ?, ?)"
 _VERSIONS: Final = "SELECT stream, version FROM streams WHERE stream IN (SELECT value FROM json_each(?))"
 _COUNTS: Final = "SELECT key, count FROM uses WHERE key IN (SELECT value FROM json_each(?))"
-_HEAD: Final = "SELECT seq, record_hash FROM events ORDER BY seq DESC LIMIT 1"
 
 
 class Work(NamedTuple):
@@ -47,15 +46,20 @@ class Store:
     """
 
     def __init__(
-        self, path: Path, connection: apsw.Connection, *, clock: Clock, randomness: Callable[[int], bytes]
+        self,
+        path: Path,
+        connection: apsw.Connection,
+        head: chain.Head,
+        *,
+        clock: Clock,
+        randomness: Callable[[int], bytes],
     ) -> None:
         self._path = path
         self._connection = connection
         self._clock = clock
         self._randomness = randomness
         self._data_version = connection.pragma("data_version")
-        found = next(iter(connection.execute(_HEAD)), None)
-        self.head = chain.EMPTY if found is None else chain.Head(*found)
+        self.head = head
         self.versions: dict[str, int] = {}
 
     def commit(self, group: Sequence[Work]) -> list[Answer]:
@@ -72,7 +76,7 @@ class Store:
             plan = self._plan(group)
             answers = [self._add(plan, work) for work in group]
             self._write(plan)
-        except apsw.Error as error:
+        except (apsw.Error, UnicodeDecodeError) as error:
             self._roll_back()
             raise translate(self._path, error) from error
         except BaseException:

@@ -19,10 +19,11 @@ _DAMAGE: Final = (
     apsw.FormatError,
     apsw.SchemaChangeError,
     apsw.SQLError,  # our statements are fixed: one that fails met another schema
+    UnicodeDecodeError,
 )
 
 
-def translate(path: Path, error: apsw.Error | OSError) -> SurehandError:
+def translate(path: Path, error: apsw.Error | OSError | UnicodeDecodeError) -> SurehandError:
     """Return our error for one that came before a commit was asked for: nothing was written."""
     if isinstance(error, _DAMAGE):
         return damaged(path, f"the file is damaged ({error})")
@@ -60,5 +61,5 @@ def translated(path: Path) -> Iterator[None]:
     """Turn errors of SQLite and of the file system into ours."""
     try:
         yield
-    except (apsw.Error, OSError) as error:
+    except (apsw.Error, OSError, UnicodeDecodeError) as error:
         raise translate(path, error) from error

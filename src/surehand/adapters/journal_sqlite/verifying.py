@@ -45,15 +45,17 @@ class Verification(NamedTuple):
     path: Literal["empty", "full", "tail"]
     events: int
     ms: int
+    #: The end of the log; of a journal with a fault, the last record before it.
+    head: chain.Head
+    fault: JournalRecovery | None
 
 
-def verify(
-    path: Path, connection: apsw.Connection, mode: Literal["auto", "full", "tail"]
-) -> tuple[Verification, JournalRecovery | None]:
+def verify(path: Path, connection: apsw.Connection, mode: Literal["auto", "full", "tail"]) -> Verification:
     """Verify a journal and return what was done, and the first fault if there is one."""
     started = time.monotonic_ns()
     kind: Literal["empty", "full", "tail"] = "full"
     count = 0
+    head = chain.EMPTY
     fault: JournalRecovery | None = None
     try:
         with translated(path):
@@ -66,12 +68,13 @@ def verify(
             for row in _checked_rows(path, connection, after):
                 uses.see(row)
                 count += 1
+                head = chain.Head(row.seq, row.record_hash)
             if kind != "tail":
                 uses.finish()
                 _check_tables(path, connection)
     except JournalRecovery as error:
         fault = error
-    return Verification(kind, count, (time.monotonic_ns() - started) // 1_000_000), fault
+    return Verification(kind, count, (time.monotonic_ns() - started) // 1_000_000, head, fault)
 
 
 def _kind(last: int, mode: Literal["auto", "full", "tail"]) -> Literal["empty", "full", "tail"]:
