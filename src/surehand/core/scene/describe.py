@@ -62,12 +62,13 @@ def quote(text: str, bytes_max: int = limits.RENDER_FIELD_BYTES_MAX) -> str:
 
 def token(text: str) -> str:
     """Return a role or other single word with everything but letters, digits and hyphens made an underscore."""
+    text = text[:64]
     if text.isascii() and text.isalnum():
         return text
     cleaned = "".join(
         character if character.isascii() and (character.isalnum() or character == "-") else "_" for character in text
     )
-    return cleaned[:64] or "_"
+    return cleaned or "_"
 
 
 def describe(scene: Scene, index: int) -> str:

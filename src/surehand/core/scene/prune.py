@@ -17,7 +17,7 @@ from surehand.core.scene.tree import TreeIndex, index_of
 from surehand.model.scene import Node, Tree
 
 _STRUCTURE: Final = WRAPPER_ROLES | {"cell", "page", "scrollpane", "separator", "split", "tabpanel"}
-_PASSIVE: Final = TEXT_ROLES | {"icon", "image"}
+_PASSIVE: Final = TEXT_ROLES - {"text"} | {"icon", "image"}
 
 
 class Shown(NamedTuple):
