@@ -63,8 +63,10 @@ class FixtureEvent(NamedTuple):
 class FixtureApp:
     """One running fixture application. Make one with `start`."""
 
-    def __init__(self, toolkit: Toolkit, process: LaunchedApp, log_path: Path, socket_path: Path) -> None:
+    def __init__(self, toolkit: Toolkit, process: LaunchedApp, title: str, log_path: Path, socket_path: Path) -> None:
         self.toolkit = toolkit
+        #: Of its main window, unique in this process unless it was given.
+        self.title = title
         self.process = process
         self.log_path = log_path
         self._socket_path = socket_path
@@ -91,7 +93,7 @@ class FixtureApp:
             desktop: Where it runs.
             toolkit: Which fixture.
             sections: The parts it shows; all when None (see `fixture_shared.SECTIONS`).
-            title: Its window's title.
+            title: Its window's title; one of its own when None.
             scroll_rows: Rows of the scrolled area.
             bulk: Number of additional buttons.
             block_ms: How long the handler of the slow button takes.
@@ -100,16 +102,19 @@ class FixtureApp:
         Raises:
             Unavailable: it did not come up.
         """
-        stem = desktop.folder / f"fixture-{os.getpid()}-{next(_numbers)}"
+        number = next(_numbers)
+        stem = desktop.folder / f"fixture-{os.getpid()}-{number}"
+        title = title or f"Fixture {toolkit} {number}"
         log_path, socket_path = stem.with_suffix(".jsonl"), stem.with_suffix(".sock")
         argv: list[str | Path] = [PYTHON, FIXTURES / f"{toolkit}_app.py", "--log", log_path, "--socket", socket_path]
-        for option, value in (("title", title), ("scroll-rows", scroll_rows), ("bulk", bulk), ("block-ms", block_ms)):
+        argv += ["--title", title]
+        for option, value in (("scroll-rows", scroll_rows), ("bulk", bulk), ("block-ms", block_ms)):
             if value is not None:
                 argv += [f"--{option}", str(value)]
         if sections is not None:
             argv += ["--sections", ",".join(sections)]
         process = await desktop.launch(argv, binds=[FIXTURES], env={"PYTHONDONTWRITEBYTECODE": "1", **(env or {})})
-        app = cls(toolkit, process, log_path, socket_path)
+        app = cls(toolkit, process, title, log_path, socket_path)
         try:
             await app.wait_for("ready", timeout_s=_START_S)
         except Timeout as error:

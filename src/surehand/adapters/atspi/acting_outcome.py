@@ -1,0 +1,76 @@
+"""What the answer to an acting call proves, per toolkit, as tables of what was measured.
+
+After the call was sent only two things are ever claimed: `done` when the application acknowledged it, and `no_effect`
+where the answer proves that nothing happened. Silence is `sent`; everything else is `unknown`. An acknowledgement is
+not an effect: GTK 3 answers true for disabled controls and before it acts, so effects are verified elsewhere.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Literal, NamedTuple
+
+from surehand.adapters.atspi.transport import Failure, Reply
+
+Kind = Literal["action", "text", "range", "value", "selection", "focus", "scroll_to"]
+Status = Literal["done", "sent", "no_effect", "unknown"]
+
+#: Errors that the receiver gives before it looks for what to do. `GDBus…Code13` is GTK 4's "no such action";
+#: Qt says UnknownObject for every call it does not carry out.
+_BEFORE_ANYTHING: Final = frozenset(
+    [
+        "org.freedesktop.DBus.Error.UnknownObject",
+        "org.freedesktop.DBus.Error.UnknownInterface",
+        "org.freedesktop.DBus.Error.UnknownMethod",
+        "org.freedesktop.DBus.Error.UnknownProperty",
+        "org.freedesktop.DBus.Error.InvalidArgs",
+        "org.freedesktop.DBus.Error.InvalidSignature",
+        "org.freedesktop.DBus.Error.NotSupported",
+        "org.freedesktop.DBus.Error.PropertyReadOnly",
+        "org.freedesktop.DBus.Error.AccessDenied",
+        "org.gtk.GDBus.UnmappedGError.Quark._g_2dio_2derror_2dquark.Code13",
+    ]
+)
+#: The bus had nobody to deliver it to. `NoReply` is not among them: it also stands for a receiver that died with it.
+_NOT_DELIVERED: Final = frozenset(
+    ["org.freedesktop.DBus.Error.ServiceUnknown", "org.freedesktop.DBus.Error.NameHasNoOwner"]
+)
+
+#: Where a `false` was seen to prove that nothing happens, then or later (GTK 3.24, GTK 4.8, Qt 5.15; the fixture
+#: applications logged nothing). Anywhere else `false` proves nothing.
+_FALSE_IS_NO_EFFECT: Final[dict[str, frozenset[Kind]]] = {
+    "gtk3": frozenset(["range", "selection", "scroll_to"]),
+    "gtk4": frozenset(["action", "text", "range", "selection"]),
+    "qt5": frozenset(["range", "focus"]),
+}
+
+
+class Verdict(NamedTuple):
+    """What is known after the acting call."""
+
+    status: Status
+    detail: str
+
+
+def judge(reply: Reply, kind: Kind, family: str) -> Verdict:
+    """Return what a reply to an acting call of some kind proves in a toolkit family."""
+    if isinstance(reply, Failure):
+        return _judge_failure(reply)
+    if reply and reply[0] is False:
+        if kind in _FALSE_IS_NO_EFFECT.get(family, ()):
+            return Verdict("no_effect", "the application refused: false")
+        return Verdict("unknown", "the application answered false, which proves nothing here")
+    return Verdict("done", "acknowledged")
+
+
+def _judge_failure(failure: Failure) -> Verdict:
+    if failure.kind == "unsent":
+        return Verdict("no_effect", "not a byte was sent")
+    if failure.kind == "timeout":
+        return Verdict("sent", "no acknowledgement in time")
+    if failure.kind == "refused" and failure.name in _BEFORE_ANYTHING:
+        return Verdict("no_effect", f"the application refused: {failure.name.rpartition('.')[2]}")
+    if failure.kind == "gone" and failure.name in _NOT_DELIVERED:
+        return Verdict("no_effect", "the application was gone before the call")
+    if failure.kind in {"lost", "gone"}:
+        return Verdict("unknown", "the application's connection ended during the call")
+    return Verdict("unknown", f"the application answered with an error: {failure.name or failure.kind}")
