@@ -46,7 +46,7 @@ class SurehandError(Exception):
         self.message = message[:_TEXT_MAX]
         self.code = code or self.default_code
         self.fix = None if fix is None else fix[:_TEXT_MAX]
-        self.gate = gate
+        self.gate = None if gate is None else str(gate)
         self.details = details or {}
         self.observed = observed or {}
         self.retry_safe = self.default_retry_safe if retry_safe is None else retry_safe

@@ -110,6 +110,12 @@ class Observer(Protocol):
     async def text(self, surface_id: str, handle: str, start: int, end: int) -> TextSlice:
         """Read characters `start..end` (end −1: to the end) of an element that is not secret."""
 
+    async def selection(self, surface_id: str, handle: str) -> tuple[int, int] | None:
+        """Return the selection of an element's text as (start, length), the caret as length 0; None if unreadable."""
+
+    async def equals(self, surface_id: str, handle: str, expected: str) -> bool | None:
+        """Compare a secret's text where it is; None if it cannot be read. The text itself never leaves."""
+
     async def dead_letters(self) -> tuple[dict[str, Any], ...]:
         """Return applications that are present and did not answer or show no tree, each with its error value."""
 

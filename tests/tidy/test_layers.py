@@ -15,6 +15,7 @@ LAYERS = {
     "errors": 0,
     "limits": 0.1,
     "canonical": 0.2,
+    "verify": 0.5,
     "model": 1,
     "signing": 1.5,
     "core": 2,

@@ -58,7 +58,7 @@ def derive_salt(secret: bytes, principal: str, operation_id: str) -> str:
     """Return the 128-bit salt, as hex, that the same operation gets again when it is retried."""
     _check_key(secret)
     message = _SALT_DOMAIN + canonical.encode([principal, operation_id])
-    return hmac.digest(secret, message, "sha256")[: limits.SALT_BYTES].hex()
+    return hmac.new(secret, message, hashlib.sha256).digest()[: limits.SALT_BYTES].hex()
 
 
 def salt_of(request: Request, secret: bytes, principal: str) -> str | None:
@@ -128,7 +128,7 @@ def reconcile_key(
             "context_hash": context_hash,
         }
     message = _RECONCILE_DOMAIN + canonical.encode([principal, to_value(action), same])
-    return hmac.digest(secret, message, "sha256").hex()
+    return hmac.new(secret, message, hashlib.sha256).hexdigest()
 
 
 def text_digest(secret: bytes) -> Digest:

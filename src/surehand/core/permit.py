@@ -6,6 +6,7 @@ consumes `use_key(permit)` in the transaction of the claim, so that of two racin
 
 from __future__ import annotations
 
+import hashlib
 import hmac
 from typing import Final
 
@@ -112,4 +113,4 @@ def _mac(
         "nonce": nonce,
         "expires_at_ms": expires_at_ms,
     }
-    return hmac.digest(key, _DOMAIN + canonical.encode(claims), "sha256").hex()
+    return hmac.new(key, _DOMAIN + canonical.encode(claims), hashlib.sha256).hexdigest()

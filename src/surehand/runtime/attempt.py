@@ -19,7 +19,7 @@ from surehand.model.scene import LiveNode, Node, Surface
 Live = Mapping[str, LiveNode | None]
 
 
-class StopInput(Exception):  # noqa: N818 - a signal to an actor, not an error of anyone
+class StopInput(Exception):
     """Raised by `checkpoint`: the units not yet delivered must not be sent."""
 
 
@@ -45,7 +45,7 @@ class LiveAttempt:
         "surface",
     )
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - one dispatch is this many facts; a record of them would only rename them
         self,
         *,
         permit: Permit,

@@ -13,28 +13,10 @@ from pathlib import Path
 from typing import Literal
 
 from surehand import limits
+from surehand.core.approval import Approver
+from surehand.core.authority import Ceiling
 from surehand.errors import InvalidRequest, PermissionMissing
 from surehand.model.record import Record, check_count, check_range, convert
-
-
-class Ceiling(Record, frozen=True, kw_only=True):
-    """The most a principal may do in daemon authority mode (spec §3.4); empty lists mean no limit of that kind."""
-
-    principal: str = "*"
-    actions: tuple[str, ...] = ()
-    apps: tuple[str, ...] = ()
-    risk_max: Literal["read", "reversible", "external", "destructive"] = "destructive"
-    operations_max: int = 0
-    minutes_max: int = 0
-    external_max: int = 0
-
-
-class Approver(Record, frozen=True, kw_only=True):
-    """Someone whose signature answers approvals. `public_key` is 64 hex digits of Ed25519."""
-
-    name: str
-    key_id: str
-    public_key: str
 
 
 class Config(Record, frozen=True, kw_only=True):

@@ -1,0 +1,394 @@
+"""What an agent can ask: reads through policy, effects through the gateway (spec §5.6, §11).
+
+Each method takes its session and strict parameters and returns a JSON value. Nothing here decides anything.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
+
+import msgspec
+
+from surehand.core.batch import next_step, step_id
+from surehand.core.release import check_readable, release_node
+from surehand.core.scene.diff import diff
+from surehand.core.scene.fence import index_of_label
+from surehand.core.scene.query import find
+from surehand.core.scene.render import RenderOptions, render
+from surehand.core.verification import default_expectation
+from surehand.errors import (
+    AppNotFound,
+    CaptureUnavailable,
+    InvalidRequest,
+    SurehandError,
+    TargetNotFound,
+)
+from surehand.model.outcome import UNKNOWN_STATEMENT, Reply
+from surehand.model.record import to_value
+from surehand.model.request import Request
+from surehand.model.scene import Scene, Surface
+from surehand.model.verification import NoVerification
+from surehand.runtime import params as p
+from surehand.runtime.parts import Parts
+from surehand.runtime.pictures import crop, paint_out
+from surehand.runtime.scenes import desk_of
+from surehand.runtime.session import Session
+from surehand.runtime.views import surface_value, target_value
+from surehand.runtime.waiting import settle, wait_for
+
+Method = Callable[[Parts, Session, Any], Awaitable[dict[str, Any]]]
+
+
+# --- where ----------------------------------------------------------------------------------------------------------
+
+
+async def surfaces_of(parts: Parts, session: Session, where: p.Where) -> tuple[Surface, ...]:
+    """Return the windows a call means; all that may be read where it names nothing.
+
+    Raises:
+        AppNotFound, InvalidRequest.
+    """
+    found = await parts.scenes.surfaces(session)
+    if where.surface is not None:
+        if where.app is not None:
+            raise InvalidRequest("name a surface or an app, not both")
+        # A window that may not be read is named here, so that the refusal says why.
+        surface, _ = await desk_of(session).surface(where.surface)
+        return (surface,)
+    if where.app is None:
+        return found
+    named = tuple(surface for surface in found if _is_app(surface, where.app))
+    if not named:
+        running = sorted({surface.app.key for surface in found})
+        raise AppNotFound(
+            f"no running application is called {where.app}",
+            fix="use one of the candidates, or start it",
+            observed={"candidates": running},
+        )
+    return named
+
+
+def _is_app(surface: Surface, name: str) -> bool:
+    """An application is named by its key, its program's or script's file name, or its pid; never by what it claims."""
+    app = surface.app
+    paths = [path for path in (app.executable, app.script) if path]
+    return name in (app.key, str(app.pid), *paths, *(path.rsplit("/", 1)[-1] for path in paths))
+
+
+async def one_surface(parts: Parts, session: Session, where: p.Where) -> Surface:
+    """Return the one window a call means; of several of an application the active one."""
+    found = await surfaces_of(parts, session, where)
+    if len(found) > 1:
+        active = tuple(surface for surface in found if "active" in surface.states)
+        found = active if len(active) == 1 else found
+    if len(found) != 1:
+        raise InvalidRequest(
+            f"{len(found)} windows are meant",
+            fix="name one of them with surface",
+            observed={"candidates": [f"{one.surface_id} {one.title}" for one in found[:10]]},
+        )
+    return found[0]
+
+
+# --- reads ----------------------------------------------------------------------------------------------------------
+
+
+async def capabilities(parts: Parts, session: Session, args: p.SurfaceName) -> dict[str, Any]:
+    """Say what works, before anybody acts."""
+    desk = desk_of(session)
+    value: dict[str, Any] = {
+        "desktop": desk.name,
+        "isolation": desk.isolation,
+        "trust_level": session.trust_level,
+        "authority_mode": session.authority_mode,
+        "policy_revision": parts.authority.policy.revision,
+        "surfaces": {},
+    }
+    for surface in await surfaces_of(parts, session, p.Where(surface=args.surface)):
+        facts = [fact for actor in desk.actors for fact in actor.capabilities(surface)]
+        value["surfaces"][surface.surface_id] = [to_value(fact) for fact in facts]
+    value["silent"] = [entry for observer in desk.observers for entry in await observer.dead_letters()]
+    return value
+
+
+async def apps(parts: Parts, session: Session, _: p.Nothing) -> dict[str, Any]:
+    """List the applications that have windows this session may read."""
+    found: dict[int, dict[str, Any]] = {}
+    for surface in await parts.scenes.surfaces(session):
+        entry = found.setdefault(
+            surface.app.pid,
+            {
+                "app": surface.app.key,
+                "pid": surface.app.pid,
+                "claimed_name": surface.app.claimed_name,
+                "toolkit": surface.toolkit,
+                "surfaces": [],
+            },
+        )
+        entry["surfaces"].append(surface.surface_id)
+    silent = [entry for observer in desk_of(session).observers for entry in await observer.dead_letters()]
+    return {"apps": list(found.values()), "silent": silent}
+
+
+async def surfaces(parts: Parts, session: Session, args: p.Where) -> dict[str, Any]:
+    """List windows."""
+    return {"surfaces": [surface_value(surface) for surface in await surfaces_of(parts, session, args)]}
+
+
+async def observe(parts: Parts, session: Session, args: p.Observe) -> dict[str, Any]:
+    """Observe one window."""
+    surface = await one_surface(parts, session, args)
+    settled = "settled"
+    if args.after_generation is not None:
+        await _newer(parts, session, surface, args)
+    elif args.settle:
+        settled = await settle(desk_of(session).observer_of(surface.surface_id), surface.surface_id, parts.clock)
+    scene = await parts.scenes.observe(session, surface.surface_id)
+    base = None
+    if args.base is not None and not args.full:
+        base = session.scenes.get(args.base)
+    return {**_scene_value(scene, base, args), "settled": settled}
+
+
+async def _newer(parts: Parts, session: Session, surface: Surface, args: p.Observe) -> None:
+    """Wait until the window's generation is above the asked one; running out of time is a normal result."""
+    observer = desk_of(session).observer_of(surface.surface_id)
+    until = parts.clock.monotonic_ms() + args.timeout_ms
+    while True:
+        scene = await parts.scenes.observe(session, surface.surface_id)
+        left_ms = until - parts.clock.monotonic_ms()
+        if scene.generation > (args.after_generation or 0) or left_ms <= 0:
+            return
+        await observer.changed(surface.surface_id, scene.tree.version, left_ms)
+
+
+def _scene_value(scene: Scene, base: Scene | None, args: p.Observe) -> dict[str, Any]:
+    options = RenderOptions(nodes_max=args.max_nodes)
+    value: dict[str, Any] = {
+        "surface": surface_value(scene.surface),
+        "scene_id": scene.scene_id,
+        "generation": scene.generation,
+        "complete": scene.tree.complete,
+    }
+    if base is not None:
+        changed = diff(base, scene, options)
+        value.update(kind="full" if changed.full else "diff", text=changed.text)
+        if changed.reason:
+            value["reason"] = changed.reason
+    else:
+        value.update(kind="full", text=render(scene, options).text)
+    if args.targets:
+        value["targets"] = [target_value(scene, index) for index in range(len(scene.targets))]
+    return value
+
+
+async def query(parts: Parts, session: Session, args: p.Find) -> dict[str, Any]:
+    """Find elements in one window, or in all windows of an application."""
+    matches: list[dict[str, Any]] = []
+    scenes: list[dict[str, Any]] = []
+    more = False
+    for surface in await surfaces_of(parts, session, args):
+        scene = await parts.scenes.observe(session, surface.surface_id)
+        found = find(scene, args.query)
+        more = more or found.truncated
+        matches.extend(target_value(scene, index) for index in found.indexes)
+        scenes.append({"surface": surface.surface_id, "scene_id": scene.scene_id, "generation": scene.generation})
+    most = args.query.max_results
+    return {"matches": matches[:most], "scenes": scenes, "truncated": more or len(matches) > most}
+
+
+async def read_text(parts: Parts, session: Session, args: p.ReadText) -> dict[str, Any]:
+    """Read characters of an element's text; never of a secret."""
+    scene = await parts.scenes.observe(session, args.surface)
+    node = scene.tree.nodes[_index(scene, args.label)]
+    check_readable(node)
+    observer = desk_of(session).observer_of(args.surface)
+    found = await observer.text(args.surface, node.handle, args.start, args.end)
+    await parts.record_read(session, scene.surface, "desktop.read_text", len(found.text))
+    return {"text": found.text, "start": found.start, "total_chars": found.total_chars}
+
+
+def _index(scene: Scene, label: str) -> int:
+    index = index_of_label(scene, label)
+    if index is None:
+        raise TargetNotFound(f"{label} is not in this window now", fix="observe again", details={"element": label})
+    return index
+
+
+async def screenshot(parts: Parts, session: Session, args: p.TakePicture) -> dict[str, Any]:
+    """Take a picture of a window, an element, or the desktop; secret fields are painted over."""
+    desk = desk_of(session)
+    if desk.screen is None:
+        raise CaptureUnavailable("this desktop gives no pictures", fix="surehand doctor")
+    if args.surface is None:
+        return await _desktop_picture(parts, session)
+    scene = await parts.scenes.observe(session, args.surface)
+    parts.authority.check_read(session, scene.surface)
+    capture, data = await desk.screen.capture(scene.surface)
+    secret = [node.bounds for node in scene.tree.nodes if release_node(node) is not node or node.secret]
+    data = await paint_out(capture, data, secret)
+    if args.label is not None:
+        capture, data = await crop(capture, data, scene.tree.nodes[_index(scene, args.label)].bounds)
+    session.keep_capture(capture)
+    await parts.record_read(session, scene.surface, "desktop.screenshot.window", len(data))
+    return {"capture": to_value(capture), "png_base64": base64.b64encode(data).decode("ascii")}
+
+
+async def _desktop_picture(parts: Parts, session: Session) -> dict[str, Any]:
+    """The whole desktop shows every window, so every window must be open to this session."""
+    desk = desk_of(session)
+    if desk.isolation == "shared":
+        raise InvalidRequest(
+            "a picture of the whole of a shared desktop is an operation of its own",
+            fix="act with the screenshot action, or name a surface",
+        )
+    found = await desk.surfaces()
+    secret = []
+    for surface in found:
+        parts.authority.check_read(session, surface)
+        scene = await parts.scenes.observe(session, surface.surface_id)
+        secret += [node.bounds for node in scene.tree.nodes if node.secret]
+    if desk.screen is None:
+        raise CaptureUnavailable("this desktop gives no pictures", fix="surehand doctor")
+    capture, data = await desk.screen.capture(None)
+    data = await paint_out(capture, data, secret)
+    session.keep_capture(capture)
+    return {"capture": to_value(capture), "png_base64": base64.b64encode(data).decode("ascii")}
+
+
+async def wait(parts: Parts, session: Session, args: p.Wait) -> dict[str, Any]:
+    """Wait for conditions; not satisfied in time is a normal result."""
+    return await wait_for(parts.scenes, session, lambda: surfaces_of(parts, session, args), args, parts.clock)
+
+
+# --- effects --------------------------------------------------------------------------------------------------------
+
+
+async def propose(parts: Parts, session: Session, args: p.Propose) -> dict[str, Any]:
+    """Return what a host has to sign."""
+    return await parts.gateway.propose(session, args.request)
+
+
+async def act(parts: Parts, session: Session, args: p.Act) -> dict[str, Any]:
+    """Run one request; with `observe_after` also say what it changed."""
+    before = _before(session, args.request) if args.observe_after else None
+    reply = await parts.gateway.act(session, args.request, wait_approval_ms=args.wait_approval_ms)
+    if before is not None and reply.terminal is not None:
+        reply = await _with_diff(parts, session, before, reply)
+    return _reply_value(reply)
+
+
+def _before(session: Session, request: Request) -> Scene | None:
+    scene_id = getattr(request.target, "scene_id", None)
+    if scene_id is not None:
+        return session.scenes.get(scene_id)
+    return session.latest.get(str(getattr(request.target, "surface", getattr(request.target, "ref", ""))))
+
+
+async def _with_diff(parts: Parts, session: Session, before: Scene, reply: Reply) -> Reply:
+    """Attach the change; a failing look never takes a result away."""
+    try:
+        surface_id = before.surface.surface_id
+        await settle(desk_of(session).observer_of(surface_id), surface_id, parts.clock)
+        after = await parts.scenes.observe(session, surface_id)
+    except SurehandError as error:
+        output = {**(reply.output or {}), "after": {"error": error.to_value()}}
+    else:
+        changed = diff(before, after)
+        output = {
+            **(reply.output or {}),
+            "after": {
+                "scene_id": after.scene_id,
+                "generation": after.generation,
+                "kind": "full" if changed.full else "diff",
+                "text": changed.text,
+            },
+        }
+    return msgspec.structs.replace(reply, output=output)
+
+
+def _reply_value(reply: Reply) -> dict[str, Any]:
+    value: dict[str, Any] = to_value(reply)
+    if reply.status == "outcome_unknown" and reply.terminal is not None:
+        value["error"] = {
+            "code": "outcome_unknown",
+            "message": reply.terminal.message or UNKNOWN_STATEMENT,
+            "retry_safe": False,
+            "fix": "look at the application, then act again with reconciles set to this operation id",
+        }
+    return value
+
+
+async def batch(parts: Parts, session: Session, args: p.RunBatch) -> dict[str, Any]:
+    """Run steps one after another until one does not succeed (spec §5.5)."""
+    replies: list[dict[str, Any]] = []
+    for index, step in enumerate(args.batch.steps):
+        request = msgspec.structs.replace(step, operation_id=step_id(args.batch, index))
+        reply = await parts.gateway.act(session, request)
+        replies.append(_reply_value(reply))
+        unasked = isinstance(request.verification or default_expectation(request.action, None), NoVerification)
+        if next_step(reply, args.batch.on_refusal, asked_for_none=unasked) == "stop" and index + 1 < len(
+            args.batch.steps
+        ):
+            return {"replies": replies, "stopped_by": request.operation_id}
+    return {"replies": replies}
+
+
+async def status(parts: Parts, session: Session, args: p.OperationName) -> dict[str, Any]:
+    """Say what is known of an operation of this principal, and after an unknown what to check."""
+    value: dict[str, Any] = {"operation_id": args.operation_id, "known": False}
+    for entry in parts.gateway.in_flight():
+        if (entry["principal"], entry["operation_id"]) == (session.principal, args.operation_id):
+            value.update(known=True, state=entry["state"], in_flight=True)
+            return value
+    stored = await parts.operations.load(session.principal, args.operation_id)
+    if stored is None:
+        return value
+    value.update(known=True, in_flight=False, state=stored.operation.state)
+    if stored.terminal is not None:
+        value["terminal"] = to_value(stored.terminal)
+    if stored.proof is not None:
+        value["proof"] = to_value(stored.proof)
+    if stored.claim is not None:
+        value["sent"] = {"effect": stored.claim.effect, "app": stored.claim.app, "request": stored.claim.request}
+    if stored.unresolved:
+        value["check"] = (
+            "Observe the application and compare it with what was sent; then act with reconciles set to this id, "
+            "or have a person resolve it."
+        )
+    if stored.resolution is not None:
+        value["resolution"] = stored.resolution
+    return value
+
+
+async def cancel(parts: Parts, session: Session, args: p.OperationName) -> dict[str, Any]:
+    """Cancel what was not dispatched yet."""
+    return {"cancelled": parts.gateway.cancel(session.principal, args.operation_id)}
+
+
+async def end_session(_: Parts, session: Session, __: p.Nothing) -> dict[str, Any]:
+    """Forget everything the session has seen; its references are stale from now on."""
+    session.scenes.clear()
+    session.latest.clear()
+    session.captures.clear()
+    return {"ended": True}
+
+
+AGENT: Final[dict[str, tuple[type[Any], Method]]] = {
+    "capabilities": (p.SurfaceName, capabilities),
+    "apps": (p.Nothing, apps),
+    "surfaces": (p.Where, surfaces),
+    "observe": (p.Observe, observe),
+    "query": (p.Find, query),
+    "read_text": (p.ReadText, read_text),
+    "screenshot": (p.TakePicture, screenshot),
+    "wait": (p.Wait, wait),
+    "propose": (p.Propose, propose),
+    "act": (p.Act, act),
+    "batch": (p.RunBatch, batch),
+    "status": (p.OperationName, status),
+    "cancel": (p.OperationName, cancel),
+    "end_session": (p.Nothing, end_session),
+}

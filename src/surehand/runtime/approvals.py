@@ -1,0 +1,310 @@
+"""Open questions to people, their answers, and standing grants (spec §6.4, §3.4).
+
+Guarantees:
+- A question is durable before it is shown, and its answer before anything is done with it.
+- An answer counts only through `core/approval`: signed by an allowed approver, for exactly what was shown, in time.
+- An approval is used once and a standing grant at most as often as it says: the claim counts the use.
+- A question nobody answered is recorded as unanswered, as neither yes nor no.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from surehand import limits
+from surehand.core import approval as rules
+from surehand.core import standing as standing_rules
+from surehand.core.authority import Verify
+from surehand.core.history import operation_stream
+from surehand.core.lifecycle import Gate, Happening
+from surehand.errors import ApprovalDenied, ApprovalUnanswered, InvalidRequest, TooLarge
+from surehand.model.approval import ApprovalAnswer, PendingApproval
+from surehand.model.authority import StandingGrant
+from surehand.model.decision import Decision, PolicyInput
+from surehand.model.events import NewEvent
+from surehand.model.record import convert, to_value
+from surehand.ports import Clock, Journal
+from surehand.runtime.run import Run
+
+Publish = Callable[[str, dict[str, Any]], None]
+
+
+class ApprovalNeeded(Exception):
+    """A person has to answer first; `value` is what the agent is told."""
+
+    def __init__(self, value: dict[str, Any]) -> None:
+        super().__init__("approval required")
+        self.value = value
+
+
+@dataclass(slots=True)
+class _Question:
+    pending: PendingApproval
+    answers: list[ApprovalAnswer] = field(default_factory=list)
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
+    closed: bool = False
+
+
+class Approvals:
+    """Everything that people are asked in this daemon."""
+
+    def __init__(
+        self,
+        journal: Journal,
+        clock: Clock,
+        approvers: tuple[rules.Approver, ...],
+        verify: Verify,
+        *,
+        life_ms: int = limits.APPROVAL_MS_DEFAULT,
+        publish: Publish = lambda _kind, _value: None,
+    ) -> None:
+        self._journal = journal
+        self._clock = clock
+        self._approvers = approvers
+        self._verify = verify
+        self._life_ms = life_ms
+        self.publish = publish
+        self._questions: dict[str, _Question] = {}
+        self._standing: dict[str, StandingGrant] = {}
+
+    # --- the gateway's side -----------------------------------------------------------------------------------
+
+    async def obtain(self, run: Run, document: PolicyInput, decision: Decision) -> int:
+        """Find a yes for the run: a standing grant, an answered question, or a new question.
+
+        Returns how many milliseconds somebody was waited for, and names the uses that the claim must count.
+
+        Raises:
+            ApprovalNeeded: a question is open and the caller does not wait, or not any longer.
+            ApprovalDenied, ApprovalUnanswered.
+        """
+        if decision.obligations.approvals_needed == 1 and self._use_standing(run, document):
+            run.step(Happening.APPROVAL_ASKED)
+            run.step(Happening.APPROVED)
+            return 0
+        question = await self._question(run, document, decision)
+        run.step(Happening.APPROVAL_ASKED)
+        started = self._clock.monotonic_ms()
+        state = await self._wait(run, question)
+        if state == "waiting":
+            raise ApprovalNeeded(_told(question.pending))
+        await self._settle(run, question, state)
+        run.uses[rules.use_key(question.pending.approval_id)] = 1
+        run.approval_id = question.pending.approval_id
+        run.step(Happening.APPROVED)
+        return self._clock.monotonic_ms() - started
+
+    def _use_standing(self, run: Run, document: PolicyInput) -> bool:
+        grant = standing_rules.first_match(
+            self._standing.values(),
+            principal=run.principal,
+            app=document.facts.app,
+            place=document.facts.place,
+            effect=document.action,
+            risk=document.risk,
+            categories={*document.facts.categories, *document.facts.observed.get("categories", ())},
+            now_ms=self._clock.wall_ms(),
+        )
+        if grant is None:
+            return False
+        run.uses[standing_rules.use_key(grant)] = grant.uses_max
+        run.standing = grant.grant_id
+        return True
+
+    async def _question(self, run: Run, document: PolicyInput, decision: Decision) -> _Question:
+        shown = rules.present(document, run.request.action, reason=decision.reason, action_hash=run.action_hash)
+        for question in self._questions.values():
+            same = (question.pending.principal, question.pending.operation_id) == (run.principal, run.operation_id)
+            if same and not question.closed and rules.still_covers(question.pending, shown):
+                return question
+        open_count = sum(1 for one in self._questions.values() if one.pending.principal == run.principal)
+        if open_count >= limits.APPROVALS_PENDING_MAX:
+            raise TooLarge(
+                f"{open_count} questions are open; the limit is {limits.APPROVALS_PENDING_MAX}",
+                gate=Gate.APPROVAL,
+                fix="wait until some are answered",
+            )
+        pending = rules.ask(
+            shown,
+            approval_id=secrets.token_hex(8),
+            operation_id=run.operation_id,
+            now_ms=self._clock.wall_ms(),
+            life_ms=self._life_ms,
+            needed=decision.obligations.approvals_needed,
+        )
+        question = _Question(pending)
+        await self._record(
+            pending,
+            "operation.approval_requested.v1",
+            {
+                "action_hash": run.action_hash,
+                "approval_id": pending.approval_id,
+                "presentation_hash": pending.presentation_hash,
+                "requested_at_ms": pending.requested_at_ms,
+                "expires_at_ms": pending.expires_at_ms,
+                "needed": pending.needed,
+            },
+        )
+        self._questions[pending.approval_id] = question
+        self.publish("approval.requested", to_value(pending))
+        return question
+
+    async def _wait(self, run: Run, question: _Question) -> str:
+        """Wait for the count of answers to decide, as long as the caller waits and the question lives."""
+        waits_until = self._clock.monotonic_ms() + run.wait_approval_ms
+        while True:
+            state = rules.tally(question.answers, question.pending, now_ms=self._clock.wall_ms())
+            left_ms = min(
+                waits_until - self._clock.monotonic_ms(), question.pending.expires_at_ms - self._clock.wall_ms()
+            )
+            if state != "waiting" or left_ms <= 0 or run.cancelled.is_set():
+                return state
+            question.changed.clear()
+            waiters = [
+                asyncio.ensure_future(question.changed.wait()),
+                asyncio.ensure_future(run.cancelled.wait()),
+            ]
+            try:
+                await asyncio.wait(waiters, timeout=left_ms / 1000, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                for waiter in waiters:
+                    waiter.cancel()
+
+    async def _settle(self, run: Run, question: _Question, state: str) -> None:
+        pending = question.pending
+        if state == "approved":
+            self._close(question)
+            return
+        if not question.closed and state == "unanswered":
+            await self._record_answer(pending, "operation.denied.v1", "", "unanswered", "")
+        self._close(question)
+        details = {"approval_id": pending.approval_id}
+        if state == "unanswered":
+            raise ApprovalUnanswered(
+                "nobody answered in time; this is neither a yes nor a no",
+                gate=Gate.APPROVAL,
+                fix="present it again when somebody is there",
+                details=details,
+            )
+        denial = next(answer for answer in question.answers if answer.answer == "deny")
+        raise ApprovalDenied(
+            "a person said no",
+            gate=Gate.APPROVAL,
+            details={**details, "approver": denial.approver, "reason": denial.reason, "effect": run.effect},
+        )
+
+    def _close(self, question: _Question) -> None:
+        question.closed = True
+        self._questions.pop(question.pending.approval_id, None)
+
+    # --- the control side -------------------------------------------------------------------------------------
+
+    def pending(self) -> list[PendingApproval]:
+        """Return the open questions that can still be answered, oldest first."""
+        now = self._clock.wall_ms()
+        return [
+            one.pending
+            for one in self._questions.values()
+            if rules.tally(one.answers, one.pending, now_ms=now) == "waiting"
+        ]
+
+    async def answer(self, answer: ApprovalAnswer) -> dict[str, Any]:
+        """Take an answer from the control side; it is durable when this returns.
+
+        Raises:
+            InvalidRequest: no such open question.
+            AuthorityDenied: the answer does not count.
+        """
+        question = self._questions.get(answer.approval_id)
+        if question is None:
+            raise InvalidRequest(
+                "no such open question", fix="list them with `surehand approvals`", details={"id": answer.approval_id}
+            )
+        pending = question.pending
+        rules.check_answer(answer, pending, self._approvers, self._verify, now_ms=self._clock.wall_ms())
+        kind = "operation.approved.v1" if answer.answer == "approve" else "operation.denied.v1"
+        await self._record_answer(pending, kind, answer.approver, f"ed25519:{answer.key_id}", answer.reason)
+        question.answers.append(answer)
+        question.changed.set()
+        state = rules.tally(question.answers, pending, now_ms=self._clock.wall_ms())
+        self.publish("approval.answered", {"approval_id": pending.approval_id, "state": state})
+        return {"approval_id": pending.approval_id, "state": state}
+
+    async def _record_answer(self, pending: PendingApproval, kind: str, approver: str, how: str, reason: str) -> None:
+        await self._record(
+            pending,
+            kind,
+            {
+                "action_hash": pending.presentation.action_hash,
+                "approval_id": pending.approval_id,
+                "presentation_hash": pending.presentation_hash,
+                "approver": approver,
+                "how": how,
+                "answered_at_ms": self._clock.wall_ms(),
+                "reason": reason[: limits.REASON_CHARS_MAX],
+            },
+            actor=approver or "daemon",
+        )
+
+    async def _record(
+        self, pending: PendingApproval, kind: str, payload: dict[str, Any], *, actor: str | None = None
+    ) -> None:
+        stream = operation_stream(pending.principal, pending.operation_id)
+        event = NewEvent(stream=stream, type=kind, actor=actor or pending.principal, payload=payload)
+        await self._journal.append([event])
+
+    # --- standing grants --------------------------------------------------------------------------------------
+
+    async def grant(self, grant: StandingGrant) -> None:
+        """Give a standing grant; an id is given once."""
+        if self._journal.known(f"standing:{grant.grant_id}"):
+            raise InvalidRequest("a standing grant of that id exists", details={"grant_id": grant.grant_id})
+        await self._standing_event(grant.grant_id, "standing.granted.v1", grant.issued_by, to_value(grant))
+        self._standing[grant.grant_id] = grant
+
+    async def revoke(self, grant_id: str, person: str) -> None:
+        """Take a standing grant back.
+
+        Raises:
+            InvalidRequest: there is none of that id.
+        """
+        if grant_id not in self._standing:
+            raise InvalidRequest("no such standing grant", details={"grant_id": grant_id})
+        await self._standing_event(grant_id, "standing.revoked.v1", person, {})
+        del self._standing[grant_id]
+
+    async def standing(self) -> list[dict[str, Any]]:
+        """Return the standing grants in force, with what is left of each."""
+        return [
+            {**to_value(grant), "uses_left": grant.uses_max - await self._journal.uses(standing_rules.use_key(grant))}
+            for grant in self._standing.values()
+        ]
+
+    async def _standing_event(self, grant_id: str, kind: str, actor: str, payload: dict[str, Any]) -> None:
+        event = NewEvent(stream=f"standing:{grant_id}", type=kind, actor=actor, payload=payload)
+        await self._journal.append([event])
+
+    async def restore(self) -> None:
+        """Read the standing grants of earlier runs that were not revoked."""
+        for stream in await self._journal.streams_ending("standing.granted.v1"):
+            events = await self._journal.stream(stream)
+            grant = _grant_of(events[0].payload)
+            self._standing[grant.grant_id] = grant
+
+
+def _grant_of(payload: dict[str, Any]) -> StandingGrant:
+    return convert(StandingGrant, payload)
+
+
+def _told(pending: PendingApproval) -> dict[str, Any]:
+    """Return what the agent may know of a question: no link it could open, nothing it could answer with."""
+    return {
+        "approval_id": pending.approval_id,
+        "expires_at_ms": pending.expires_at_ms,
+        "reason": pending.presentation.reason,
+        "needed": pending.needed,
+    }

@@ -1,0 +1,115 @@
+"""Who may ask, and what policy says: keyring, ceilings, budgets and the policy of this run of the daemon.
+
+Holds the operator's configuration and counts; the rules are `core/authority` and `core/policy`. A policy that cannot
+be read denies everything and says why (spec §6.1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from surehand.core import authority as rules
+from surehand.core.policy.evaluate import Policy, decide
+from surehand.errors import AuthorityDenied, PolicyDenied
+from surehand.model.decision import Decision, PolicyInput
+from surehand.model.scene import Surface
+from surehand.ports import Clock
+from surehand.runtime.config import Config
+from surehand.runtime.run import Run
+from surehand.runtime.session import Session
+
+_READ_DECISIONS_MAX: Final = 1_000
+
+
+class Authority:
+    """Answers for one configuration and one policy."""
+
+    def __init__(
+        self, config: Config, policy: Policy, keyring: rules.Keyring, verify: rules.Verify, clock: Clock
+    ) -> None:
+        self._config = config
+        self._policy = policy
+        self._keyring = keyring
+        self._verify = verify
+        self._clock = clock
+        self._spent: dict[str, rules.Spent] = {}
+        self.policy_generation = 1
+        #: Set by `compose`: forms the policy document of a read.
+        self.read_document: Callable[[Session, Surface], PolicyInput] | None = None
+
+    @property
+    def policy(self) -> Policy:
+        """The policy in force."""
+        return self._policy
+
+    def authorise(self, run: Run) -> int:
+        """Check the grant or the ceiling; return how many milliseconds the operation may take at most.
+
+        Raises:
+            AuthorityDenied.
+        """
+        request, wall = run.request, self._clock.wall_ms()
+        if self._config.authority == "host":
+            granted = rules.check_grant(
+                request.authority,
+                self._keyring,
+                self._verify,
+                principal=run.principal,
+                operation_id=run.operation_id,
+                action_hash=run.action_hash,
+                risk=request.risk,
+                now_ms=wall,
+            )
+        else:
+            granted = rules.check_ceiling(
+                rules.ceiling_of(self._config.ceilings, run.principal),
+                effect=run.effect,
+                app=run.aim.app,
+                place=run.aim.place,
+                risk=request.risk,
+            )
+        return rules.capped_deadline_ms(request.deadline_ms, granted, wall)
+
+    def spend(self, run: Run) -> None:
+        """Count the operation against its principal's budget.
+
+        Raises:
+            BudgetExhausted: nothing is counted.
+        """
+        ceiling = rules.ceiling_of(self._config.ceilings, run.principal)
+        if ceiling is None:
+            if self._config.authority == "host":
+                return
+            raise AuthorityDenied("the operator configured no authority for this principal", gate="authority")
+        now = self._clock.monotonic_ms()
+        spent = self._spent.get(run.principal) or rules.Spent(started_at_ms=now)
+        self._spent[run.principal] = rules.check_budget(ceiling, spent, risk=run.request.risk, now_ms=now)
+
+    def decide(self, document: PolicyInput, decision_id: str) -> Decision:
+        """Ask policy, with and without what was observed."""
+        return decide(self._policy, document, decision_id)
+
+    def check_read(self, session: Session, surface: Surface) -> None:
+        """Refuse to read a surface that policy closes to this session; the answer is kept.
+
+        Raises:
+            PolicyDenied: naming the rule.
+        """
+        key = (surface.app.key, surface.place, surface.app.claimed_name, surface.title, str(self.policy_generation))
+        rule = session.read_decisions.get(key)
+        if rule is None:
+            if self.read_document is None:
+                raise PolicyDenied("no policy is wired", gate="policy")
+            decision = self.decide(self.read_document(session, surface), "read")
+            rule = "" if decision.outcome == "allow" else decision.rule
+            if len(session.read_decisions) >= _READ_DECISIONS_MAX:
+                session.read_decisions.clear()
+            session.read_decisions[key] = rule
+        if rule:
+            raise PolicyDenied(
+                "policy closes this application to reading",
+                gate="policy",
+                fix="ask the operator",
+                details={"rule": rule},
+            )

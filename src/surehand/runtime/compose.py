@@ -1,0 +1,243 @@
+"""All wiring, and the only module that names adapters: from configuration and folders to a host that runs.
+
+Promises that nothing is served before the journal was verified and what the last run left open was ended.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from surehand.adapters.atspi.acting import AtspiActor
+from surehand.adapters.atspi.observer import AtspiObserver
+from surehand.adapters.journal_sqlite import SqliteJournal
+from surehand.adapters.process import ProcessActor
+from surehand.adapters.x11.actor import X11Actor
+from surehand.adapters.x11.interruptions import X11Interruptions
+from surehand.adapters.x11.screen import X11Screen
+from surehand.adapters.x11.windows import locate
+from surehand.core.approval import Approver
+from surehand.core.authority import Keyring, PinnedKey
+from surehand.core.hashing import text_digest
+from surehand.core.policy.inputs import denied_tokens
+from surehand.errors import InvalidRequest
+from surehand.model.events import NewEvent
+from surehand.model.scene import AppIdentity, Surface
+from surehand.ports import Clock
+from surehand.runtime.approvals import Approvals
+from surehand.runtime.authority import Authority
+from surehand.runtime.clock import SystemClock
+from surehand.runtime.config import Config, check_operator_owned
+from surehand.runtime.desks import Desks
+from surehand.runtime.desktops import DesktopRecord, IsolatedDesktop
+from surehand.runtime.facts import FactFinder
+from surehand.runtime.gateway import Gateway, Keys
+from surehand.runtime.host import Host
+from surehand.runtime.operations import Operations
+from surehand.runtime.parts import Parts
+from surehand.runtime.policy_source import load_vocabulary, read_policy
+from surehand.runtime.recovery import recover
+from surehand.runtime.resolve import Resolver
+from surehand.runtime.scenes import Scenes
+from surehand.runtime.session import Desk
+from surehand.runtime.watch import Watcher
+from surehand.signing import ed25519
+from surehand.signing.keyring import load_keyring
+from surehand.signing.keystore import KeyStore
+from surehand.verify.audit import audit
+
+_DENIED_APPS: Final = "SUREHAND_DENIED_APPS"
+JOURNAL_NAME: Final = "journal.sqlite"
+KEYS_NAME: Final = "keys"
+
+
+async def build_host(config: Config, *, state_dir: Path, denied_apps: str | None = None) -> Host:
+    """Return a host that is ready to serve.
+
+    Args:
+        config: The operator's.
+        state_dir: Where journal and keys are; made where missing, ours alone.
+        denied_apps: Comma list of applications to deny; the environment's `SUREHAND_DENIED_APPS` by default.
+
+    Raises:
+        SurehandError: a policy, key or journal file that is not as it must be; says how to mend it.
+    """
+    clock = SystemClock()
+    keys = KeyStore.open(state_dir / KEYS_NAME)
+    journal = SqliteJournal.open(state_dir / JOURNAL_NAME, clock=clock)
+    listed = os.environ.get(_DENIED_APPS, "") if denied_apps is None else denied_apps
+    parts = _parts(config, clock, journal, keys, denied_tokens(",".join((*config.denied_apps, listed))))
+    if journal.recovery is None:
+        started = {"trust_level": config.trust_level, "authority": config.authority}
+        await recover(journal, parts.operations)
+        await parts.approvals.restore()
+        await journal.append(
+            [
+                NewEvent(stream="daemon", type="daemon.started.v1", actor="daemon", payload=started),
+                NewEvent(
+                    stream="daemon",
+                    type="policy.loaded.v1",
+                    actor="daemon",
+                    payload={
+                        "revision": parts.authority.policy.revision,
+                        "closed": parts.authority.policy.closed or "",
+                    },
+                ),
+            ]
+        )
+    return Host(parts)
+
+
+def _parts(
+    config: Config,
+    clock: Clock,
+    journal: SqliteJournal,
+    keys: KeyStore,
+    denied: frozenset[str],
+) -> Parts:
+    digest = text_digest(keys.digest_key)
+    facts = FactFinder(load_vocabulary(), digest, denied, frozenset({os.getpid()}))
+    authority = Authority(config, _policy(config), _keyring(config), ed25519.verify, clock)
+    authority.read_document = facts.reading
+    operations = Operations(journal, clock)
+    scenes = Scenes(clock, authority.check_read)
+    approvals = Approvals(
+        journal,
+        clock,
+        _approvers(config, keys),
+        ed25519.verify,
+        life_ms=config.approval_minutes * 60_000,
+    )
+    gateway = Gateway(
+        clock=clock,
+        keys=Keys(permit=keys.permit_key, salt=keys.salt_key, digest=keys.digest_key),
+        operations=operations,
+        authority=authority,
+        facts=facts,
+        approvals=approvals,
+        resolver=Resolver(scenes, clock),
+        watcher=Watcher(scenes, clock, digest),
+    )
+    return Parts(
+        config=config,
+        clock=clock,
+        journal=journal,
+        operations=operations,
+        authority=authority,
+        approvals=approvals,
+        facts=facts,
+        scenes=scenes,
+        gateway=gateway,
+        desks=Desks(lambda record: open_desk(record, clock)),
+        describe_keys=lambda: _describe_keys(config, keys),
+        describe_journal=journal.facts,
+        verify_journal=lambda: _verify(journal),
+    )
+
+
+def _policy(config: Config) -> Any:
+    if config.policy is not None:
+        check_operator_owned(Path(config.policy))
+    return read_policy(None if config.policy is None else Path(config.policy))
+
+
+def _keyring(config: Config) -> Keyring:
+    if config.keyring is None:
+        if config.authority == "host":
+            raise InvalidRequest(
+                "authority is host and no keyring is named", fix="set keyring to the file with the host's public keys"
+            )
+        return Keyring(())
+    check_operator_owned(Path(config.keyring))
+    return Keyring(
+        PinnedKey(
+            issuer=key.issuer,
+            key_id=key.key_id,
+            public_key=key.public_key,
+            policy_generation=key.policy_generation,
+        )
+        for key in load_keyring(Path(config.keyring))
+    )
+
+
+def _approvers(config: Config, keys: KeyStore) -> tuple[Approver, ...]:
+    """Return who may answer: those the operator named, else whoever has a key file here (level A)."""
+    if config.approvers:
+        return config.approvers
+    return tuple(
+        Approver(approver=key.approver, key_id=key.key_id, public_key=key.public_key) for key in keys.approvers()
+    )
+
+
+def _describe_keys(config: Config, keys: KeyStore) -> dict[str, Any]:
+    return {
+        "authority": config.authority,
+        "trust_level": config.trust_level,
+        "approvers": [
+            {"approver": one.approver, "key_id": one.key_id, "public_key": one.public_key}
+            for one in _approvers(config, keys)
+        ],
+    }
+
+
+async def _verify(journal: SqliteJournal) -> dict[str, Any]:
+    """Have the auditor look at a closed copy; it shares no code with the writer."""
+    with tempfile.TemporaryDirectory(prefix="surehand-audit-") as folder:
+        copy = Path(folder) / JOURNAL_NAME
+        await journal.copy_to(copy)
+        verdict = await asyncio.to_thread(audit, copy)
+    return dict(verdict.to_value())
+
+
+# --- desks --------------------------------------------------------------------------------------------------------
+
+
+async def open_desk(record: DesktopRecord, clock: Clock) -> Desk:
+    """Attach to an isolated desktop: its screen, its accessibility bus, its pointer and keyboard."""
+    screen = X11Screen(record.display, record.xauthority, clock)
+    await screen.open()
+
+    def origin(pid: int, title: str, size: tuple[int, int]) -> tuple[int, ...] | None:
+        place = locate(screen.snapshot, pid, title, size)
+        return None if place is None else (place.x, place.y, place.width, place.height)
+
+    observer = AtspiObserver(record.a11y_bus_address, desktop=record.name, window_origin=origin)
+    await observer.start()
+    interruptions = X11Interruptions(record.display, record.xauthority)
+    await interruptions.open()
+    pointer = X11Actor(record.display, record.xauthority, screen=screen, live_reader=observer.live)
+    await pointer.open()
+
+    async def launch(argv: Sequence[str]) -> int:
+        desktop = await IsolatedDesktop.attach(record)
+        return (await desktop.launch(list(argv))).pid
+
+    return Desk(
+        name=record.name,
+        isolation="isolated" if record.isolation == "isolated" else "display_only",
+        root=root_surface(record.name),
+        observers=(observer,),
+        actors=(AtspiActor(observer), pointer, ProcessActor(launch)),
+        screen=screen,
+        interruptions=interruptions,
+        closers=[screen.close, observer.close, interruptions.close, pointer.close],
+    )
+
+
+def root_surface(name: str) -> Surface:
+    """Return the surface that stands for a desktop as a whole."""
+    identity = AppIdentity(key="", pid=0, process_generation=name, uid=os.getuid(), executable="")
+    return Surface(
+        surface_id=f"desktop-{name}"[:256],
+        desktop=name,
+        app=identity,
+        backend="desktop",
+        toolkit="",
+        title="",
+        role="desktop",
+        place="",
+    )

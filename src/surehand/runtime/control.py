@@ -1,0 +1,190 @@
+"""What an operator can ask on the control socket: approvals, standing grants, evidence, desktops, the daemon itself.
+
+None of these methods exists on the agent socket (spec §11.2).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
+
+from surehand.core.history import operation_stream
+from surehand.errors import InvalidRequest
+from surehand.model.record import to_value
+from surehand.runtime import params as p
+from surehand.runtime.parts import Parts
+from surehand.runtime.session import Session
+
+Method = Callable[[Parts, Session, Any], Awaitable[dict[str, Any]]]
+_PAGE: Final = 1_000
+
+
+async def approvals(parts: Parts, _: Session, __: p.Nothing) -> dict[str, Any]:
+    """List open questions."""
+    return {"pending": [to_value(one) for one in parts.approvals.pending()]}
+
+
+async def answer(parts: Parts, _: Session, args: p.Answer) -> dict[str, Any]:
+    """Take a signed answer."""
+    return await parts.approvals.answer(args.answer)
+
+
+async def resolve(parts: Parts, session: Session, args: p.Resolve) -> dict[str, Any]:
+    """Record a person's word about an unknown outcome; the terminal stays."""
+    stored = await parts.operations.load(args.principal, args.operation_id)
+    if stored is None or not stored.unresolved:
+        raise InvalidRequest(
+            "that operation has no unresolved outcome",
+            fix="list them with `surehand status`",
+            details={"operation_id": args.operation_id},
+        )
+    await parts.operations.resolve(args.principal, args.operation_id, args.verdict, session.principal)
+    return {"operation_id": args.operation_id, "verdict": args.verdict}
+
+
+async def standing_grant(parts: Parts, _: Session, args: p.GiveStanding) -> dict[str, Any]:
+    """Give a standing grant."""
+    await parts.approvals.grant(args.grant)
+    return {"grant_id": args.grant.grant_id}
+
+
+async def standing_list(parts: Parts, _: Session, __: p.Nothing) -> dict[str, Any]:
+    """List standing grants with what is left of each."""
+    return {"grants": await parts.approvals.standing()}
+
+
+async def standing_revoke(parts: Parts, session: Session, args: p.RevokeStanding) -> dict[str, Any]:
+    """Take a standing grant back."""
+    await parts.approvals.revoke(args.grant_id, session.principal)
+    return {"grant_id": args.grant_id}
+
+
+async def ps(parts: Parts, _: Session, __: p.Nothing) -> dict[str, Any]:
+    """Say who is connected, what runs, which outcomes are unresolved."""
+    return {
+        "sessions": [
+            {
+                "session": f"s{number}",
+                "principal": one.principal,
+                "role": one.role,
+                "client": one.client,
+                "desktop": None if one.desk is None else one.desk.name,
+            }
+            for number, one in enumerate(parts.sessions.values(), 1)
+        ],
+        "desktops": parts.desks.listed(),
+        "in_flight": parts.gateway.in_flight(),
+        "unresolved": [
+            {"principal": principal, "operation_id": operation_id}
+            for principal, operation_id in parts.operations.unresolved()
+        ],
+        "approvals": len(parts.approvals.pending()),
+    }
+
+
+async def stop(parts: Parts, _: Session, __: p.Nothing) -> dict[str, Any]:
+    """End the daemon in order, once this answer is out."""
+    asyncio.get_running_loop().call_soon(parts.stop)
+    return {"stopping": True}
+
+
+async def policy(parts: Parts, _: Session, __: p.Nothing) -> dict[str, Any]:
+    """Say which policy is in force."""
+    found = parts.authority.policy
+    return {"revision": found.revision, "closed": found.closed, "rules": len(found.rules)}
+
+
+async def keys(parts: Parts, _: Session, __: p.Nothing) -> dict[str, Any]:
+    """Say which keys there are; never the keys."""
+    return parts.describe_keys()
+
+
+async def audit_verify(parts: Parts, _: Session, __: p.Nothing) -> dict[str, Any]:
+    """Have the independent auditor check a copy of the journal."""
+    return {"journal": parts.describe_journal(), **await parts.verify_journal()}
+
+
+async def audit_show(parts: Parts, _: Session, args: p.Show) -> dict[str, Any]:
+    """Show events."""
+    if args.operation_id is not None and args.principal is not None:
+        stream = operation_stream(args.principal, args.operation_id)
+        events = await parts.journal.stream(stream, limit=args.limit)
+        return {"events": [to_value(event) for event in events]}
+    found: list[dict[str, Any]] = []
+    after = args.after_seq
+    while len(found) < args.limit and (page := await parts.journal.read(after_seq=after, limit=_PAGE)):
+        for event in page:
+            wanted = (
+                (args.operation_id is None or event.stream.endswith(f"/{args.operation_id}"))
+                and (args.principal is None or event.stream.startswith(f"operation/{args.principal}/"))
+                and (args.type is None or event.type == args.type)
+                and (args.session is None or event.context.get("session") == args.session)
+            )
+            if wanted and len(found) < args.limit:
+                found.append(to_value(event))
+        after = page[-1].seq
+    return {"events": found, "after_seq": after}
+
+
+async def audit_report(parts: Parts, _: Session, args: p.Report) -> dict[str, Any]:
+    """Return what an evidence page shows: every operation with its events, and the auditor's verdict."""
+    operations: dict[str, list[dict[str, Any]]] = {}
+    after = args.after_seq
+    while page := await parts.journal.read(after_seq=after, limit=_PAGE):
+        for event in page:
+            if event.stream.startswith("operation/"):
+                operations.setdefault(event.stream, []).append(to_value(event))
+        after = page[-1].seq
+    head = await parts.journal.head()
+    return {
+        "operations": operations,
+        "head": {"seq": head[0], "record_hash": head[1]},
+        "verdict": await parts.verify_journal(),
+        "journal": parts.describe_journal(),
+        "trust_level": parts.config.trust_level,
+        "authority_mode": parts.config.authority,
+    }
+
+
+async def desktop_start(parts: Parts, _: Session, args: p.StartDesktop) -> dict[str, Any]:
+    """Start a desktop that the daemon owns."""
+    record = await parts.desks.start(args.name, (args.width, args.height))
+    return {"name": record.name, "display": record.display, "isolation": record.isolation}
+
+
+async def desktop_stop(parts: Parts, _: Session, args: p.DesktopName) -> dict[str, Any]:
+    """End a desktop that the daemon owns."""
+    await parts.desks.stop(args.name)
+    return {"name": args.name}
+
+
+async def desktop_list(parts: Parts, _: Session, __: p.Nothing) -> dict[str, Any]:
+    """List desktops."""
+    return {"desktops": parts.desks.listed()}
+
+
+async def desktop_launch(parts: Parts, _: Session, args: p.Launch) -> dict[str, Any]:
+    """Start a program in a desktop, as its operator."""
+    return {"pid": await parts.desks.launch(args.name, args.argv)}
+
+
+CONTROL: Final[dict[str, tuple[type[Any], Method]]] = {
+    "approvals": (p.Nothing, approvals),
+    "answer": (p.Answer, answer),
+    "resolve": (p.Resolve, resolve),
+    "standing.grant": (p.GiveStanding, standing_grant),
+    "standing.list": (p.Nothing, standing_list),
+    "standing.revoke": (p.RevokeStanding, standing_revoke),
+    "ps": (p.Nothing, ps),
+    "stop": (p.Nothing, stop),
+    "policy": (p.Nothing, policy),
+    "keys": (p.Nothing, keys),
+    "audit.verify": (p.Nothing, audit_verify),
+    "audit.show": (p.Show, audit_show),
+    "audit.report": (p.Report, audit_report),
+    "desktop.start": (p.StartDesktop, desktop_start),
+    "desktop.stop": (p.DesktopName, desktop_stop),
+    "desktop.list": (p.Nothing, desktop_list),
+    "desktop.launch": (p.Launch, desktop_launch),
+}

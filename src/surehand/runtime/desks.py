@@ -1,0 +1,129 @@
+"""Which desktops this daemon is attached to, and which it started itself.
+
+A desk is opened once and shared by the sessions that ask for it; it is closed when its desktop dies or the daemon
+ends. A desktop that somebody uses (`shared`) is attached only where the operator's configuration names it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
+
+from surehand.errors import PermissionMissing, SurehandError, Unavailable
+from surehand.runtime.desktops import DesktopRecord, IsolatedDesktop, find_desktop, list_desktops
+from surehand.runtime.session import Desk
+
+OpenDesk = Callable[[DesktopRecord], Awaitable[Desk]]
+
+ISOLATED: Final = "isolated"
+CURRENT: Final = "current"
+
+
+class Desks:
+    """Opens and keeps desks."""
+
+    def __init__(self, open_desk: OpenDesk) -> None:
+        self._open_desk = open_desk
+        self._desks: dict[str, Desk] = {}
+        self._owned: dict[str, IsolatedDesktop] = {}
+        self._lock = asyncio.Lock()
+
+    async def desk(self, wish: str | None) -> Desk | None:
+        """Return the desk a connection asked for; None where it named none and there is not exactly one.
+
+        Raises:
+            PermissionMissing: a desktop that a person uses and that was not paired.
+            Unavailable: no such desktop.
+        """
+        if wish == CURRENT:
+            raise PermissionMissing(
+                "this desktop is used by a person and was not paired with Surehand",
+                fix="use an isolated desktop: surehand desktop run -- PROGRAM",
+            )
+        async with self._lock:
+            if wish == ISOLATED:
+                return await self._attach(await self._start(None, None))
+            records = list_desktops()
+            if wish is None:
+                return await self._attach(records[0]) if len(records) == 1 else None
+            return await self._attach(find_desktop(wish))
+
+    async def start(self, name: str | None, geometry: tuple[int, int] | None) -> DesktopRecord:
+        """Start a desktop that lives as long as the daemon, or until `stop`."""
+        async with self._lock:
+            return await self._start(name, geometry)
+
+    async def _start(self, name: str | None, geometry: tuple[int, int] | None) -> DesktopRecord:
+        options: dict[str, Any] = {} if geometry is None else {"geometry": geometry}
+        desktop = await IsolatedDesktop.start(name=name, **options)
+        self._owned[desktop.name] = desktop
+        return find_desktop(desktop.name)
+
+    async def _attach(self, record: DesktopRecord) -> Desk:
+        known = self._desks.get(record.name)
+        if known is not None and known.generation == record.supervisor_generation:
+            return known
+        if known is not None:
+            await self._drop(record.name)
+        desk = await self._open_desk(record)
+        # A desktop of the same name after a restart is another desktop.
+        desk.generation = record.supervisor_generation
+        self._desks[record.name] = desk
+        return desk
+
+    async def _drop(self, name: str) -> None:
+        desk = self._desks.pop(name, None)
+        if desk is not None:
+            try:
+                await desk.close()
+            except (SurehandError, OSError):
+                # It is gone; there is nothing left to release.
+                return
+
+    async def stop(self, name: str) -> None:
+        """End a desktop that this daemon started.
+
+        Raises:
+            Unavailable: there is none of that name, or somebody else started it.
+        """
+        async with self._lock:
+            desktop = self._owned.pop(name, None)
+            if desktop is None:
+                raise Unavailable(
+                    f"this daemon started no desktop called {name}", fix="end the command that started it"
+                )
+            await self._drop(name)
+            await desktop.close()
+
+    async def launch(self, name: str, argv: tuple[str, ...]) -> int:
+        """Start a program in a desktop and return its pid."""
+        desktop = self._owned.get(name) or await IsolatedDesktop.attach(find_desktop(name))
+        return (await desktop.launch(list(argv))).pid
+
+    def listed(self) -> list[dict[str, Any]]:
+        """Return every desktop of this user that can be named."""
+        return [
+            {
+                "name": record.name,
+                "display": record.display,
+                "isolation": record.isolation,
+                "geometry": list(record.geometry),
+                "attached": record.name in self._desks,
+                "owned": record.name in self._owned,
+            }
+            for record in list_desktops()
+        ]
+
+    def attached(self) -> dict[str, Desk]:
+        """Return the desks in use."""
+        return dict(self._desks)
+
+    async def close(self) -> None:
+        """Let go of every desk and end every desktop this daemon started."""
+        async with self._lock:
+            for name in list(self._desks):
+                await self._drop(name)
+            for desktop in self._owned.values():
+                await desktop.close()
+            self._owned.clear()

@@ -1,0 +1,67 @@
+"""What policy is told about runs and reads: forms its documents with `core`, one scope per desktop and backend."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from surehand.core.hashing import Digest
+from surehand.core.policy.inputs import Scope, policy_input, read_input
+from surehand.core.policy.vocabulary import Vocabulary
+from surehand.core.safety import Host
+from surehand.model.decision import PolicyInput
+from surehand.model.scene import Surface
+from surehand.runtime.run import Run
+from surehand.runtime.session import Session
+
+_OBSERVE: Final = "desktop.observe"
+
+
+class FactFinder:
+    """Forms the policy documents of runs and reads."""
+
+    def __init__(
+        self,
+        vocabulary: Vocabulary,
+        digest: Digest,
+        denied_tokens: frozenset[str],
+        own_pids: frozenset[int] = frozenset(),
+    ) -> None:
+        self._vocabulary = vocabulary
+        self._digest = digest
+        self._denied = denied_tokens
+        self._own_pids = own_pids
+        self._scopes: dict[tuple[str, str, str], Scope] = {}
+
+    def document(self, run: Run) -> PolicyInput:
+        """Return what policy is asked about a run that nobody has approved yet."""
+        aim = run.aim
+        backend = "desktop" if aim.surface is None else aim.surface.backend
+        return policy_input(
+            self._scope(run.session, backend),
+            run.request,
+            principal=run.principal,
+            surface=aim.surface,
+            node=aim.node,
+            context=aim.context,
+        )
+
+    def reading(self, session: Session, surface: Surface, effect: str = _OBSERVE) -> PolicyInput:
+        """Return what policy is asked about reading a surface."""
+        scope = self._scope(session, surface.backend)
+        return read_input(scope, effect, principal=session.principal, surface=surface)
+
+    def _scope(self, session: Session, backend: str) -> Scope:
+        isolation = "shared" if session.desk is None else session.desk.isolation
+        key = (isolation, session.trust_level, backend)
+        scope = self._scopes.get(key)
+        if scope is None:
+            scope = Scope(
+                host=Host(isolation=isolation, trust_level=session.trust_level),
+                vocabulary=self._vocabulary,
+                digest=self._digest,
+                backend=backend,
+                denied_tokens=self._denied,
+                own_pids=self._own_pids,
+            )
+            self._scopes[key] = scope
+        return scope

@@ -1,0 +1,525 @@
+"""The one path for every effect, and the only caller of acting adapters (spec §5.1).
+
+Guarantees:
+- An actor's `perform` is called in one place, with an attempt whose permit was consumed by a durable claim.
+- One operation id of one principal runs at most once at a time; whoever asks again meanwhile gets the same answer.
+- From the claim on a run goes to its end whatever becomes of its caller: `released`, or exactly one terminal.
+- A terminal that cannot be written is answered as `outcome_unknown`.
+- The rules live in `core/`; this module asks them in the order of the table in `core/lifecycle.py`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+
+from surehand.core import hashing, permit, release, safety
+from surehand.core.history import Conflict as ConflictVerdict
+from surehand.core.history import Replay, Unknown, idempotency
+from surehand.core.lifecycle import GATES_OF, Gate, Happening
+from surehand.core.outcome import Ending, Known, Status, terminal_of
+from surehand.core.scene.fence import check_fence
+from surehand.errors import (
+    Conflict,
+    InternalError,
+    PolicyDenied,
+    SurehandError,
+    TargetError,
+    UnsupportedAction,
+)
+from surehand.model.decision import Decision
+from surehand.model.outcome import UNKNOWN_STATEMENT, Proof, Reply, Terminal
+from surehand.model.request import Request
+from surehand.ports import Actor, Clock, Dispatched, Secrets
+from surehand.runtime.approvals import ApprovalNeeded, Approvals
+from surehand.runtime.attempt import LiveAttempt, StopInput
+from surehand.runtime.authority import Authority
+from surehand.runtime.facts import FactFinder
+from surehand.runtime.operations import Operations
+from surehand.runtime.resolve import Resolver, centre_of, handles_of, needs
+from surehand.runtime.run import Run
+from surehand.runtime.session import Session
+from surehand.runtime.watch import Seen, Watcher
+
+_log: Final = logging.getLogger("surehand.gateway")
+_H: Final = Happening
+
+
+@dataclass(slots=True)
+class Keys:
+    """Secrets of the daemon that the gateway uses; see `signing.keystore`."""
+
+    permit: bytes
+    salt: bytes
+    digest: bytes
+
+
+@dataclass
+class Gateway:
+    """Runs requests. Everything it needs is given; `compose` wires it."""
+
+    clock: Clock
+    keys: Keys
+    operations: Operations
+    authority: Authority
+    facts: FactFinder
+    approvals: Approvals
+    resolver: Resolver
+    watcher: Watcher
+    secrets: Secrets | None = None
+
+    def __post_init__(self) -> None:
+        self._running: dict[tuple[str, str], Run] = {}
+        self._digest = hashing.text_digest(self.keys.digest)
+
+    # --- callers ------------------------------------------------------------------------------------------------
+
+    async def act(self, session: Session, request: Request, *, wait_approval_ms: int = 0) -> Reply:
+        """Run a request to its end and return the reply; refusals are replies too.
+
+        Cancelling the caller cancels the run only while nothing was dispatched; the run itself always ends.
+        """
+        key = (session.principal, request.operation_id)
+        run = self._running.get(key)
+        if run is None:
+            run = self._start(session, request, wait_approval_ms)
+            self._running[key] = run
+            run.task = asyncio.get_running_loop().create_task(self._drive(run))
+            run.task.add_done_callback(lambda _: self._running.pop(key, None))
+        elif not await self._is_same(run, session, request):
+            return await self._refuse(
+                self._start(session, request, 0),
+                Conflict("this operation id is in flight for something else", gate=Gate.IDEMPOTENCY),
+            )
+        if run.task is None:
+            raise InternalError("a run without a task")
+        run.waiters += 1
+        try:
+            return await asyncio.shield(run.task)
+        except asyncio.CancelledError:
+            if run.waiters == 1:
+                run.cancelled.set()
+            raise
+        finally:
+            run.waiters -= 1
+
+    def cancel(self, principal: str, operation_id: str) -> bool:
+        """Cancel an attempt in flight; false when there is none. What was dispatched still ends as it ends."""
+        run = self._running.get((principal, operation_id))
+        if run is None:
+            return False
+        run.cancelled.set()
+        return True
+
+    def cancel_session(self, session: Session) -> list[asyncio.Task[Reply]]:
+        """Cancel what a session has in flight and return the tasks to wait for."""
+        runs = [run for run in self._running.values() if run.session is session]
+        for run in runs:
+            run.cancelled.set()
+        return [run.task for run in runs if run.task is not None]
+
+    def in_flight(self) -> list[dict[str, str]]:
+        """Return what runs now: principal, operation id, state."""
+        return [
+            {"principal": run.principal, "operation_id": run.operation_id, "state": run.operation.state}
+            for run in self._running.values()
+        ]
+
+    async def propose(self, session: Session, request: Request) -> dict[str, Any]:
+        """Return what a host must sign: the action hash, the salt and the meaning, and what policy says now."""
+        run = self._start(session, request, 0)
+        run.aim = await self.resolver.look_up(session, request)
+        salt = self._hash(run, run.aim.app, run.aim.place)
+        run.document = self.facts.document(run)
+        run.effect = run.document.action
+        decision = self._decide(run, approved=False)
+        return {
+            "action_hash": run.action_hash,
+            "meaning": run.meaning,
+            "policy_generation": self.authority.policy_generation,
+            "decision": {"outcome": decision.outcome, "rule": decision.rule, "reason": decision.reason},
+            **({} if salt is None else {"salt": salt}),
+        }
+
+    # --- one run ------------------------------------------------------------------------------------------------
+
+    def _start(self, session: Session, request: Request, wait_approval_ms: int) -> Run:
+        now = self.clock.monotonic_ms()
+        return Run(
+            request=request,
+            session=session,
+            started_ms=now,
+            started_wall_ms=self.clock.wall_ms(),
+            deadline_at_ms=now + request.deadline_ms,
+            wait_approval_ms=wait_approval_ms,
+        )
+
+    async def _is_same(self, run: Run, session: Session, request: Request) -> bool:
+        """Say whether a second caller means what is in flight."""
+        if request == run.request and session is run.session:
+            return True
+        other = self._start(session, request, 0)
+        try:
+            aim = await self.resolver.look_up(session, request)
+        except TargetError:
+            return False
+        self._hash(other, aim.app, aim.place)
+        return bool(run.action_hash) and other.action_hash == run.action_hash
+
+    async def _drive(self, run: Run) -> Reply:
+        """Run the path; whatever happens before the claim is a refusal, whatever after it an honest end."""
+        try:
+            return await self._path(run)
+        except ApprovalNeeded as needed:
+            return Reply(operation_id=run.operation_id, status="approval_required", approval=needed.value)
+        except SurehandError as error:
+            return await self._refuse(run, error)
+        except Exception:  # noqa: BLE001 - a defect anywhere on the path must end as a refusal or an honest unknown
+            _log.exception("defect in the path of %s", run.effect)
+            if run.operation.claimed:
+                return await self._finish(
+                    run, _lost("Surehand failed after the claim."), Dispatched(status="unknown", route=""), ""
+                )
+            return await self._refuse(run, InternalError("a defect of Surehand; nothing was done"))
+
+    async def _path(self, run: Run) -> Reply:
+        safety.check_known_action(run.request.action)
+        safety.check_fenced(run.request.action, run.request.target)
+        run.operation = run.operation.through(_H.SHAPE_CHECKED, _H.SESSION_BOUND)
+        stored = await self._identify(run)
+        if stored is not None:
+            return stored
+        self._authorise(run)
+        await self._agree(run)
+        await self._first_fence(run)
+        actor = self._actor(run)
+        await self._claim(run)
+        return await self._dispatch(run, actor)
+
+    async def _identify(self, run: Run) -> Reply | None:
+        """Idempotency (spec §5.3): return the stored answer, refuse a conflict, or go on."""
+        stored = await self.operations.load(run.principal, run.operation_id)
+        claim = None if stored is None else stored.claim
+        try:
+            run.aim = await self.resolver.look_up(run.session, run.request)
+        except SurehandError:
+            # A replay needs no live backend: the claim remembers which application and window were meant.
+            if claim is None:
+                raise
+            self._hash(run, claim.app, claim.place)
+        else:
+            self._hash(run, run.aim.app, run.aim.place)
+        verdict = idempotency(stored, None, run.action_hash)
+        if isinstance(verdict, Replay):
+            return self._reply(run, verdict.terminal, verdict.proof, replayed=True)
+        if isinstance(verdict, ConflictVerdict):
+            raise Conflict(
+                "this operation id was already used for something else",
+                gate=Gate.IDEMPOTENCY,
+                fix="use a new operation id for a new effect",
+            )
+        if isinstance(verdict, Unknown):
+            # Recovery writes these at start; one found later lost its end in this very process.
+            return self._reply(run, _unknown_terminal(run, "The claim has no recorded end."), None, replayed=True)
+        fingerprint, context = run.aim.hashes
+        run.reconcile_key = hashing.reconcile_key(
+            self.keys.salt,
+            principal=run.principal,
+            action=run.request.action,
+            meaning=run.meaning,
+            fingerprint_hash=fingerprint,
+            context_hash=context,
+        )
+        observed = None if run.aim.seen is None else run.aim.seen.observed_at_ms
+        self.operations.check_reconciled(run.principal, run.reconcile_key, run.request.reconciles, observed)
+        run.document = self.facts.document(run)
+        run.effect = run.document.action
+        run.step(_H.FOUND_FRESH, action_hash=run.action_hash)
+        return None
+
+    def _hash(self, run: Run, app: str, place: str) -> str | None:
+        salt = hashing.salt_of(run.request, self.keys.salt, run.principal)
+        run.meaning = hashing.target_meaning(run.request.target, app=app, place=place)
+        run.action_hash = hashing.action_hash(run.request, run.meaning, salt)
+        return salt
+
+    def _authorise(self, run: Run) -> None:
+        left_ms = self.authority.authorise(run)
+        run.deadline_at_ms = min(run.deadline_at_ms, self.clock.monotonic_ms() + left_ms)
+        run.step(_H.AUTHORISED)
+
+    def _decide(self, run: Run, *, approved: bool) -> Decision:
+        if run.document is None:
+            raise InternalError("a decision without its facts")
+        document = msgspec.structs.replace(run.document, approved=True) if approved else run.document
+        decision = self.authority.decide(document, secrets.token_hex(8))
+        return safety.raise_for_query(decision, document, run.request.target)
+
+    async def _agree(self, run: Run) -> None:
+        """Policy, then a person or a standing grant where policy asks, then policy again."""
+        decision = self._decide(run, approved=False)
+        if decision.outcome == "require_approval" and run.document is not None:
+            run.decision = decision
+            waited = await self.approvals.obtain(run, run.document, decision)
+            # The deadline stands still while somebody thinks (spec §3.1).
+            run.deadline_at_ms += waited
+            decision = self._decide(run, approved=True)
+        _check_allowed(decision)
+        run.decision = decision
+        run.step(_H.POLICY_ALLOWED)
+
+    async def _first_fence(self, run: Run) -> None:
+        await self.resolver.fence(run.session, run.request, run.aim)
+        safety.check_secret_use(run.request.action, run.aim.node)
+        run.step(_H.FENCE_HELD)
+
+    def _actor(self, run: Run) -> Actor:
+        """Choose the route before anything is attempted; no other is tried for this operation (spec §10)."""
+        desk = run.session.desk
+        surface = run.aim.surface
+        if desk is not None and surface is not None:
+            for actor in desk.actors:
+                route = actor.route(run.request.action, surface, run.aim.node)
+                if route is not None:
+                    return actor
+        raise UnsupportedAction(
+            f"nothing here can do {run.effect}",
+            gate=Gate.PERMIT,
+            fix="ask for the capabilities of this surface",
+            observed={"role": "" if run.aim.node is None else run.aim.node.role},
+        )
+
+    async def _claim(self, run: Run) -> None:
+        decision = run.decision
+        if decision is None:
+            raise InternalError("a claim without a decision")
+        self.authority.spend(run)
+        run.permit = permit.mint_permit(
+            self.keys.permit,
+            request_hash=hashing.request_hash(run.principal, run.operation_id, run.action_hash),
+            decision_id=decision.decision_id,
+            obligations_hash=permit.obligations_hash(decision.obligations),
+            session=run.session.session_id,
+            nonce=secrets.token_hex(16),
+            now_ms=self.clock.monotonic_ms(),
+        )
+        run.step(_H.PERMIT_MINTED, permit_nonce=run.permit.nonce)
+        run.uses[permit.use_key(run.permit)] = 1
+        if run.aim.node is not None:
+            run.before_hash = self.watcher.evidence(run.aim.node)
+        run.check_time(self.clock.monotonic_ms())
+        await self.operations.claim(
+            run.principal, run.operation_id, run.uses, run.claim(self._digest), run.session.session_id
+        )
+        run.step(_H.CLAIM_STORED, permit_nonce=run.permit.nonce)
+
+    # --- dispatch -----------------------------------------------------------------------------------------------
+
+    async def _dispatch(self, run: Run, actor: Actor) -> Reply:
+        desk = run.session.desk
+        if desk is None:
+            raise InternalError("a dispatch without a desktop")
+        attempt: LiveAttempt | None = None
+        try:
+            async with desk.turn(actor.backend, run.aim.surface):
+                attempt = self._attempt(run, actor)
+                seen = self.watcher.before(run)
+                try:
+                    dispatched = await actor.perform(attempt)
+                except StopInput as stop:
+                    dispatched = Dispatched(status="sent", route=actor.backend, detail=str(stop))
+                _check_entered(attempt)
+                run.operation = run.operation.through(_H.DEADLINE_HELD, _H.ENTERED, _H.RETURNED)
+                known = await self._known(run, attempt, dispatched, seen)
+        except Exception as error:  # noqa: BLE001 - whatever an adapter raises, the claim must find its end
+            if attempt is None or not attempt.entered:
+                return await self._release(run, error)
+            _log.exception("the actor failed after entering")
+            if run.operation.entered is False:
+                run.operation = run.operation.through(_H.DEADLINE_HELD, _H.ENTERED, _H.RETURNED)
+            ending = _lost("The adapter failed after it had begun.")
+            return await self._finish(run, ending, Dispatched(status="unknown", route=actor.backend), actor.backend)
+        released = release.release_output(dispatched.output, self._obligations(run))
+        if isinstance(released, release.Withheld):
+            known = msgspec.structs.replace(known, withheld=True)
+        reply = await self._finish(run, terminal_of(known), dispatched, actor.backend)
+        if isinstance(released, release.Released) and released.output is not None:
+            reply = msgspec.structs.replace(reply, output=released.output)
+        return reply
+
+    @staticmethod
+    def _obligations(run: Run) -> Any:
+        if run.decision is None:
+            raise InternalError("a dispatch without a decision")
+        return run.decision.obligations
+
+    def _attempt(self, run: Run, actor: Actor) -> LiveAttempt:
+        aim, current_permit = run.aim, run.permit
+        if current_permit is None or aim.surface is None:
+            raise InternalError("a dispatch without a permit")
+        point = aim.point
+        if point is None and actor.backend == "x11" and aim.node is not None and needs(run.request)["on_screen"]:
+            point = centre_of(aim.node)
+        desk = run.session.desk
+        touched = None if desk is None or desk.interruptions is None else desk.interruptions.mark()
+
+        def stop() -> str | None:
+            if touched is not None and touched():
+                return "person"
+            return "cancelled" if run.cancelled.is_set() else None
+
+        return LiveAttempt(
+            permit=current_permit,
+            action=run.request.action,
+            surface=aim.surface,
+            node=aim.node,
+            fence_handles=handles_of(aim),
+            fence=lambda live: self._final_fence(run, live),
+            check_last=lambda: self._check_last(run),
+            stop=stop,
+            deadline_ms=run.deadline_at_ms,
+            point=point,
+            path=aim.path,
+            secret=run.secret,
+        )
+
+    def _check_last(self, run: Run) -> None:
+        """Permit, cancellation and deadline, a moment before the line is crossed."""
+        if run.permit is None or run.decision is None:
+            raise InternalError("a dispatch without a permit")
+        now = self.clock.monotonic_ms()
+        permit.check_permit(
+            self.keys.permit,
+            run.permit,
+            request_hash=hashing.request_hash(run.principal, run.operation_id, run.action_hash),
+            decision_id=run.decision.decision_id,
+            obligations_hash=permit.obligations_hash(run.decision.obligations),
+            session=run.session.session_id,
+            now_ms=now,
+        )
+        run.check_time(now)
+
+    @staticmethod
+    def _final_fence(run: Run, live: Any) -> None:
+        aim = run.aim
+        if aim.seen is not None and aim.index is not None:
+            current = run.session.latest.get(aim.seen.surface.surface_id)
+            check_fence(aim.seen, aim.index, live, current=current, **needs(run.request))
+
+    async def _known(self, run: Run, attempt: LiveAttempt, dispatched: Dispatched, seen: Seen) -> Known:
+        """Read back until the effect shows, or the budget ends."""
+        interrupted = attempt.stopped_by == "person"
+        status: Status = dispatched.status
+        if interrupted or attempt.stopped_by == "cancelled" or status in ("no_effect", "unknown"):
+            return Known(
+                status=status,
+                verification="not_asked",
+                interrupted=interrupted,
+                cancelled=attempt.stopped_by == "cancelled",
+                delivered=attempt.delivered,
+                no_effect_code=dispatched.detail or "internal",
+            )
+        found = await self.watcher.watch(run, seen, dispatched)
+        run.after_hash = found.evidence
+        run.warnings.extend(found.warnings)
+        return Known(
+            status=status,
+            verification=found.verdict,
+            meaning_changed=found.meaning_changed,
+            cancelled=run.cancelled.is_set(),
+            delivered=attempt.delivered,
+        )
+
+    # --- ends ---------------------------------------------------------------------------------------------------
+
+    async def _release(self, run: Run, error: Exception) -> Reply:
+        """Nothing was done: free the id, durably, and refuse."""
+        if not isinstance(error, SurehandError):
+            _log.error("the actor failed before entering", exc_info=error)
+            error = InternalError("a defect of Surehand; nothing was done")
+        gate = Gate.DEADLINE if error.gate == Gate.DEADLINE else Gate.FINAL_FENCE
+        error.gate = str(gate)
+        if gate is Gate.FINAL_FENCE:
+            run.step(_H.DEADLINE_HELD)
+        run.step(_H.RELEASED, gate=gate, code=error.code)
+        await self.operations.release(run.principal, run.operation_id, error)
+        return Reply(operation_id=run.operation_id, status="refused", error=error.to_value())
+
+    async def _refuse(self, run: Run, error: SurehandError) -> Reply:
+        """Record a refusal and say which gate it was."""
+        if error.gate is None:
+            error.gate = str(_gate_of(run))
+        try:
+            await self.operations.refused(run.principal, run.operation_id, error)
+        except SurehandError as fault:
+            # The refusal stands either way; a store that is read-only says so to the next effect.
+            _log.warning("a refusal was not recorded: %s", fault.code)
+        return Reply(operation_id=run.operation_id, status="refused", error=error.to_value())
+
+    async def _finish(self, run: Run, ending: Ending, dispatched: Dispatched, backend: str) -> Reply:
+        run.end(ending)
+        terminal = Terminal(
+            kind=ending.kind,
+            receipt=run.receipt(backend, dispatched.route, ending.effect, self.clock.wall_ms()),
+            code=ending.code,
+            message=ending.message,
+            retry_safe=ending.retry_safe,
+        )
+        try:
+            proof = await self.operations.finish(run.principal, run.operation_id, terminal, run.reconcile_key)
+        except SurehandError as fault:
+            _log.error("a terminal was not recorded: %s", fault.code)
+            return self._reply(run, _unknown_terminal(run, "The outcome could not be recorded."), None)
+        if run.request.reconciles is not None and ending.kind != "outcome_unknown":
+            await self.operations.reconciled(run.principal, run.reconcile_key, run.operation_id)
+        return self._reply(run, terminal, proof)
+
+    @staticmethod
+    def _reply(run: Run, terminal: Terminal, proof: Proof | None, *, replayed: bool = False) -> Reply:
+        return Reply(
+            operation_id=run.operation_id, status=terminal.kind, terminal=terminal, replayed=replayed, proof=proof
+        )
+
+
+def _check_entered(attempt: LiveAttempt) -> None:
+    if not attempt.entered:
+        raise InternalError("an actor returned without entering; nothing was done")
+
+
+def _check_allowed(decision: Decision) -> None:
+    if decision.outcome != "allow":
+        raise PolicyDenied(
+            decision.reason,
+            gate=Gate.POLICY,
+            fix="ask the operator; `surehand policy explain` names the rule",
+            details={"rule": decision.rule, "revision": decision.policy_revision},
+        )
+
+
+def _gate_of(run: Run) -> Gate:
+    return GATES_OF.get(run.operation.state, (Gate.SHAPE,))[0]
+
+
+def _lost(why: str) -> Ending:
+    return Ending(
+        kind="outcome_unknown",
+        effect="unknown",
+        code="outcome_unknown",
+        message=f"{why} {UNKNOWN_STATEMENT}",
+        retry_safe=False,
+    )
+
+
+def _unknown_terminal(run: Run, why: str) -> Terminal:
+    ending = _lost(why)
+    return Terminal(
+        kind="outcome_unknown",
+        receipt=run.receipt("", "", "unknown", run.started_wall_ms),
+        code=ending.code,
+        message=ending.message,
+    )

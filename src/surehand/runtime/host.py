@@ -1,0 +1,125 @@
+"""The host behind the daemon's sockets: channels, and one function per method (spec §11.2).
+
+Guarantees: a method of one socket does not exist on the other; parameters are strict; a channel's session ends with
+it, cancelling what was not dispatched and letting go of what is held.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+from typing import Any, Final, Literal
+
+from surehand.errors import InvalidRequest, SurehandError, Unavailable
+from surehand.model.events import NewEvent
+from surehand.model.record import convert
+from surehand.runtime.agent import AGENT
+from surehand.runtime.control import CONTROL
+from surehand.runtime.parts import Parts
+from surehand.runtime.session import Session, new_session_id
+
+Progress = Callable[[dict[str, Any]], None]
+
+_SUBSCRIBE: Final = "events.subscribe"
+
+
+class Host:
+    """Owner of adapters, keys, journal and policy; see `daemon.facade`."""
+
+    def __init__(self, parts: Parts) -> None:
+        self.parts = parts
+        self._listeners: list[Progress] = []
+        parts.approvals.publish = self._publish
+
+    async def open_channel(
+        self, *, principal: str, role: Literal["agent", "control"], client: dict[str, str], desktop: str | None
+    ) -> Session:
+        """Return a fresh session on the desktop the client asked for.
+
+        Raises:
+            Unavailable, PermissionMissing: there is no such desktop, or it may not be had.
+        """
+        desk = None if role == "control" else await self.parts.desks.desk(desktop)
+        session = Session(
+            session_id=new_session_id(),
+            principal=principal,
+            role=role,
+            trust_level=self.parts.config.trust_level,
+            authority_mode=self.parts.config.authority,
+            desk=desk,
+            client=client,
+        )
+        self.parts.sessions[session.session_id] = session
+        await self._note(session, "session.opened.v1", {"role": role, "desktop": "" if desk is None else desk.name})
+        return session
+
+    async def call(
+        self, channel: Session, method: str, params: dict[str, Any], *, progress: Progress | None = None
+    ) -> dict[str, Any]:
+        """Run one method.
+
+        Raises:
+            InvalidRequest: unknown here, or parameters that are not exactly right.
+            SurehandError: what the method raises.
+        """
+        if channel.closed:
+            raise Unavailable("this session has ended", fix="connect again")
+        if channel.role == "control" and method == _SUBSCRIBE:
+            return await self._subscribe(progress)
+        table = AGENT if channel.role == "agent" else CONTROL
+        entry = table.get(method)
+        if entry is None:
+            raise InvalidRequest(f"no method is called {method[:64]}", details={"role": channel.role})
+        kind, function = entry
+        return await function(self.parts, channel, convert(kind, params))
+
+    async def _subscribe(self, progress: Progress | None) -> dict[str, Any]:
+        """Push what happens until the caller goes."""
+        if progress is None:
+            raise InvalidRequest("a subscription needs a connection that can be told things")
+        self._listeners.append(progress)
+        try:
+            await asyncio.get_running_loop().create_future()
+        finally:
+            self._listeners.remove(progress)
+        return {}
+
+    def _publish(self, kind: str, value: dict[str, Any]) -> None:
+        for listener in list(self._listeners):
+            listener({"event": kind, **value})
+
+    async def close_channel(self, channel: Session) -> None:
+        """End a session: cancel what is not dispatched, wait for what is, let go of what is held."""
+        if channel.closed:
+            return
+        channel.closed = True
+        tasks = self.parts.gateway.cancel_session(channel)
+        if tasks:
+            await asyncio.wait(tasks)
+        if channel.desk is not None and not any(
+            other.desk is channel.desk and not other.closed for other in self.parts.sessions.values()
+        ):
+            for actor in channel.desk.actors:
+                with contextlib.suppress(SurehandError):
+                    await actor.release_all()
+        self.parts.sessions.pop(channel.session_id, None)
+        await self._note(channel, "session.closed.v1", {})
+
+    async def _note(self, session: Session, kind: str, payload: dict[str, Any]) -> None:
+        event = NewEvent(stream=f"session:{session.session_id}", type=kind, actor=session.principal, payload=payload)
+        with contextlib.suppress(SurehandError):
+            # A read-only journal refuses effects; looking is still possible.
+            await self.parts.journal.append([event])
+
+    async def close(self) -> None:
+        """End every session, then everything else, the journal last."""
+        for session in list(self.parts.sessions.values()):
+            await self.close_channel(session)
+        await self.parts.desks.close()
+        with contextlib.suppress(SurehandError):
+            stopped = NewEvent(stream="daemon", type="daemon.stopped.v1", actor="daemon", payload={})
+            await self.parts.journal.append([stopped])
+        for closer in reversed(self.parts.closers):
+            await closer()
+        await self.parts.journal.close()

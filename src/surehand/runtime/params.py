@@ -1,0 +1,198 @@
+"""The parameters of every method, as strict records: an unknown or misspelt one is refused before anything is done."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from surehand import limits
+from surehand.core.waiting import Condition
+from surehand.model.approval import ApprovalAnswer
+from surehand.model.authority import StandingGrant
+from surehand.model.query import Query
+from surehand.model.record import Record, check_count, check_identifier, check_range
+from surehand.model.request import Batch, Request
+
+
+class Nothing(Record, frozen=True, kw_only=True):
+    """No parameters."""
+
+
+class Where(Record, frozen=True, kw_only=True):
+    """A window by id, or the windows of an application by key, file name or pid; at most one of the two."""
+
+    surface: str | None = None
+    app: str | None = None
+
+
+class Observe(Where, frozen=True, kw_only=True):
+    """One observation. `base` names an earlier scene of this session to give a diff against."""
+
+    base: str | None = None
+    full: bool = False
+    max_nodes: int = limits.RENDER_NODES_DEFAULT
+    after_generation: int | None = None
+    timeout_ms: int = limits.SETTLE_CAP_MS
+    targets: bool = False
+    settle: bool = False
+
+    def __post_init__(self) -> None:
+        check_range("max_nodes", self.max_nodes, 1, limits.RENDER_NODES_MAX)
+        check_range("timeout_ms", self.timeout_ms, 0, limits.WAIT_MS_MAX)
+
+
+class Find(Where, frozen=True, kw_only=True):
+    """A query."""
+
+    query: Query
+
+
+class Act(Record, frozen=True, kw_only=True):
+    """One request. `wait_approval_ms`: how long the caller waits for a person before it is told to come back."""
+
+    request: Request
+    observe_after: bool = False
+    wait_approval_ms: int = 0
+
+    def __post_init__(self) -> None:
+        check_range("wait_approval_ms", self.wait_approval_ms, 0, limits.WAIT_MS_MAX)
+
+
+class Propose(Record, frozen=True, kw_only=True):
+    """A request to be hashed and decided, not run."""
+
+    request: Request
+
+
+class RunBatch(Record, frozen=True, kw_only=True):
+    """A batch."""
+
+    batch: Batch
+
+
+class ReadText(Record, frozen=True, kw_only=True):
+    """Characters `start..end` of an element's text; −1 means the end."""
+
+    surface: str
+    label: str
+    start: int = 0
+    end: int = -1
+
+    def __post_init__(self) -> None:
+        check_range("start", self.start, 0, limits.INTEGER_MAX)
+        check_range("end", self.end, -1, limits.INTEGER_MAX)
+
+
+class TakePicture(Record, frozen=True, kw_only=True):
+    """A window's own pixels, or the desktop's; with a label, only the element's."""
+
+    surface: str | None = None
+    label: str | None = None
+
+
+class Wait(Where, frozen=True, kw_only=True):
+    """1..8 conditions about one window, or about each window of an application until one fulfils them."""
+
+    conditions: tuple[Condition, ...]
+    mode: Literal["all", "any"] = "all"
+    timeout_ms: int = limits.WAIT_MS_DEFAULT
+
+    def __post_init__(self) -> None:
+        check_count("conditions", len(self.conditions), 1, limits.WAIT_CONDITIONS_MAX)
+        check_range("timeout_ms", self.timeout_ms, 1, limits.WAIT_MS_MAX)
+
+
+class OperationName(Record, frozen=True, kw_only=True):
+    """One operation of the caller."""
+
+    operation_id: str
+
+    def __post_init__(self) -> None:
+        check_identifier("operation_id", self.operation_id)
+
+
+class SurfaceName(Record, frozen=True, kw_only=True):
+    """A window, or everything."""
+
+    surface: str | None = None
+
+
+# --- control ------------------------------------------------------------------------------------------------------
+
+
+class Answer(Record, frozen=True, kw_only=True):
+    """A signed answer."""
+
+    answer: ApprovalAnswer
+
+
+class Resolve(Record, frozen=True, kw_only=True):
+    """A person's word about an unknown outcome."""
+
+    principal: str
+    operation_id: str
+    verdict: Literal["happened", "not_happened"]
+
+    def __post_init__(self) -> None:
+        check_identifier("principal", self.principal)
+        check_identifier("operation_id", self.operation_id)
+
+
+class GiveStanding(Record, frozen=True, kw_only=True):
+    """A standing grant to give."""
+
+    grant: StandingGrant
+
+
+class RevokeStanding(Record, frozen=True, kw_only=True):
+    """A standing grant to take back."""
+
+    grant_id: str
+
+
+class Show(Record, frozen=True, kw_only=True):
+    """Which events to show, newest last."""
+
+    after_seq: int = 0
+    limit: int = 100
+    operation_id: str | None = None
+    principal: str | None = None
+    type: str | None = None
+    session: str | None = None
+
+    def __post_init__(self) -> None:
+        check_range("after_seq", self.after_seq, 0, limits.INTEGER_MAX)
+        check_range("limit", self.limit, 1, 10_000)
+
+
+class Report(Record, frozen=True, kw_only=True):
+    """The operations of the last runs, for an evidence page."""
+
+    after_seq: int = 0
+
+
+class StartDesktop(Record, frozen=True, kw_only=True):
+    """A desktop for the daemon to start and own."""
+
+    name: str | None = None
+    width: int = limits.DESKTOP_WIDTH_DEFAULT
+    height: int = limits.DESKTOP_HEIGHT_DEFAULT
+
+    def __post_init__(self) -> None:
+        check_range("width", self.width, 1, limits.DESKTOP_SIDE_MAX)
+        check_range("height", self.height, 1, limits.DESKTOP_SIDE_MAX)
+
+
+class DesktopName(Record, frozen=True, kw_only=True):
+    """A desktop by name."""
+
+    name: str
+
+
+class Launch(Record, frozen=True, kw_only=True):
+    """A program to start in a desktop; never a shell line."""
+
+    name: str
+    argv: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        check_count("argv", len(self.argv), 1, limits.PATHS_MAX)

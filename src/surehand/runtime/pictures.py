@@ -1,0 +1,105 @@
+"""Pictures before they leave: secret fields painted over, and cut to an element.
+
+The work is done off the event loop, and only where there is something to paint or cut. A secret whose place is not
+known costs the whole picture: too little in it is a nuisance, a password in it is a leak.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import secrets
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+
+from surehand.errors import CaptureUnavailable, TargetNotActionable
+from surehand.model.scene import Bounds, Capture
+
+_PAINT: Final = (96, 96, 96)
+
+
+async def paint_out(capture: Capture, data: bytes, places: Sequence[Bounds | None]) -> bytes:
+    """Return the PNG with every place covered.
+
+    Args:
+        capture: Where the picture's pixels stand.
+        data: PNG bytes.
+        places: Desktop pixels of secret elements; None where a secret has no known place.
+
+    Raises:
+        CaptureUnavailable: a secret is somewhere in the picture and nobody knows where.
+    """
+    if not places:
+        return data
+    boxes = []
+    for bounds in places:
+        if bounds is None:
+            raise CaptureUnavailable(
+                "the window shows a secret field whose place is not known, so its picture is withheld",
+                fix="read the window with observe instead",
+                details={"reason": "secret"},
+            )
+        boxes.append(_box(capture, bounds))
+    return await asyncio.to_thread(_paint, data, boxes)
+
+
+async def crop(capture: Capture, data: bytes, bounds: Bounds | None) -> tuple[Capture, bytes]:
+    """Return the part of a picture that shows an element, with a capture record of its own.
+
+    Raises:
+        TargetNotActionable: the element has no place, or lies outside the picture.
+    """
+    if bounds is None:
+        raise TargetNotActionable("the element has no place on the screen", fix="bring it into view first")
+    left, top, right, bottom = _box(capture, bounds)
+    left, top = max(0, left), max(0, top)
+    right, bottom = min(capture.width, right), min(capture.height, bottom)
+    if right <= left or bottom <= top:
+        raise TargetNotActionable("the element lies outside the picture", fix="bring it into view first")
+    cut = await asyncio.to_thread(_cut, data, (left, top, right, bottom))
+    part = msgspec.structs.replace(
+        capture,
+        capture_id=secrets.token_hex(12),
+        origin_x=capture.origin_x + left * 1000 // capture.scale_milli,
+        origin_y=capture.origin_y + top * 1000 // capture.scale_milli,
+        width=right - left,
+        height=bottom - top,
+    )
+    return part, cut
+
+
+def _box(capture: Capture, bounds: Bounds) -> tuple[int, int, int, int]:
+    """Return left, top, right, bottom in pixels of the picture."""
+    x, y, width, height = bounds
+    scale = capture.scale_milli
+    return (
+        (x - capture.origin_x) * scale // 1000,
+        (y - capture.origin_y) * scale // 1000,
+        -((capture.origin_x - x - width) * scale // 1000),
+        -((capture.origin_y - y - height) * scale // 1000),
+    )
+
+
+def _paint(data: bytes, boxes: list[tuple[int, int, int, int]]) -> bytes:
+    from PIL import Image  # noqa: PLC0415 - most daemons never need it
+
+    with Image.open(io.BytesIO(data)) as opened:
+        image = opened.convert("RGB")
+    for left, top, right, bottom in boxes:
+        image.paste(_PAINT, (max(0, left), max(0, top), max(0, right), max(0, bottom)))
+    return _png(image)
+
+
+def _cut(data: bytes, box: tuple[int, int, int, int]) -> bytes:
+    from PIL import Image  # noqa: PLC0415 - most daemons never need it
+
+    with Image.open(io.BytesIO(data)) as opened:
+        return _png(opened.crop(box))
+
+
+def _png(image: object) -> bytes:
+    out = io.BytesIO()
+    image.save(out, format="PNG", compress_level=1)  # type: ignore[attr-defined]
+    return out.getvalue()

@@ -1,0 +1,149 @@
+"""One attempt in flight: what is known of it so far, and what it has to say for journal, policy and receipt.
+
+Holds state and forms records from it; decides nothing and calls nobody.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import Any
+
+from surehand.core import redaction
+from surehand.core.hashing import Digest
+from surehand.core.history import Claimed
+from surehand.core.lifecycle import Happening, Operation
+from surehand.core.outcome import Ending
+from surehand.errors import Cancelled, Timeout
+from surehand.model.decision import Decision, Permit, PolicyInput
+from surehand.model.outcome import Effect, Evidence, Receipt, Reply
+from surehand.model.record import to_value
+from surehand.model.request import Request
+from surehand.runtime.resolve import Aim
+from surehand.runtime.session import Session
+
+
+@dataclass(slots=True)
+class Run:
+    """The working state of `Gateway` for one attempt."""
+
+    request: Request
+    session: Session
+    started_ms: int
+    started_wall_ms: int
+    deadline_at_ms: int
+    wait_approval_ms: int = 0
+    task: asyncio.Task[Reply] | None = None
+    waiters: int = 0
+    cancelled: asyncio.Event = field(default_factory=asyncio.Event)
+    operation: Operation = field(default_factory=Operation)
+    aim: Aim = field(default_factory=Aim)
+    action_hash: str = ""
+    effect: str = ""
+    meaning: dict[str, Any] = field(default_factory=dict)
+    reconcile_key: str = ""
+    document: PolicyInput | None = None
+    decision: Decision | None = None
+    permit: Permit | None = None
+    uses: dict[str, int] = field(default_factory=dict)
+    approval_id: str | None = None
+    standing: str | None = None
+    before_hash: str | None = None
+    after_hash: str | None = None
+    secret: str | None = None
+    warnings: list[str] = field(default_factory=list)
+
+    @property
+    def principal(self) -> str:
+        """Who proposes."""
+        return self.session.principal
+
+    @property
+    def operation_id(self) -> str:
+        """Under which id."""
+        return self.request.operation_id
+
+    def step(self, happening: Happening, **facts: Any) -> None:
+        """Move the operation along the table."""
+        self.operation = self.operation.step(happening, **facts)
+
+    def check_time(self, now_ms: int) -> None:
+        """Refuse to go on once cancelled or late; cancellation beats expiry.
+
+        Raises:
+            Cancelled, Timeout: nothing was done.
+        """
+        if self.cancelled.is_set():
+            raise Cancelled("cancelled before any effect", gate="deadline")
+        if now_ms >= self.deadline_at_ms:
+            raise Timeout(
+                "the deadline passed before any effect",
+                gate="deadline",
+                fix="give it more time with deadline_ms",
+                details={"deadline_ms": self.request.deadline_ms},
+            )
+
+    def claim(self, digest: Digest) -> dict[str, Any]:
+        """Return the payload of the claim; the texts of the request are keyed digests in it."""
+        decision, permit = self.decision, self.permit
+        return {
+            key: value
+            for key, value in to_value(
+                Claimed(
+                    action_hash=self.action_hash,
+                    app=self.aim.app,
+                    place=self.aim.place,
+                    effect=self.effect,
+                    reconcile_key=self.reconcile_key,
+                    permit_nonce="" if permit is None else permit.nonce,
+                    decision={} if decision is None else to_value(decision),
+                    request=redaction.request_value(self.request, digest),
+                    receipt=to_value(self.receipt("", "", "unknown", self.started_wall_ms)),
+                    claimed_at_ms=self.started_wall_ms,
+                    reconciles=self.request.reconciles,
+                    approval_id=self.approval_id,
+                    standing=self.standing,
+                )
+            ).items()
+            if value is not None
+        }
+
+    def receipt(self, backend: str, route: str, effect: Effect, finished_wall_ms: int) -> Receipt:
+        """Return the receipt as far as it is known."""
+        session = self.session
+        return Receipt(
+            operation_id=self.operation_id,
+            action_hash=self.action_hash,
+            action=self.effect,
+            principal=self.principal,
+            started_at_ms=self.started_wall_ms,
+            finished_at_ms=finished_wall_ms,
+            backend=backend,
+            route=route,
+            isolation="shared" if session.desk is None else session.desk.isolation,
+            interaction_mode=self.request.interaction_mode,
+            context_preservation="not_applicable",
+            effect=effect,
+            evidence=Evidence(before=self.before_hash, after=self.after_hash),
+            authority_mode=session.authority_mode,
+            trust_level=session.trust_level,
+            decision_id="" if self.decision is None else self.decision.decision_id,
+            resolved=self.aim.resolved(),
+            warnings=tuple(self.warnings),
+        )
+
+    def end(self, ending: Ending) -> None:
+        """Move the operation from wherever it is after entering to its terminal."""
+        kind = ending.kind
+        h = Happening
+        if kind == "succeeded":
+            self.operation = self.operation.through(
+                h.CONTEXT_SAMPLED, h.READ_BACK, h.OUTPUT_HELD, h.OUTPUT_RELEASED, h.SUCCEEDED
+            )
+        elif kind == "withheld":
+            self.operation = self.operation.through(
+                h.CONTEXT_SAMPLED, h.READ_BACK, h.OUTPUT_HELD, h.OUTPUT_WITHHELD, h.WITHHELD
+            )
+        else:
+            happening = {"failed": h.FAILED, "interrupted": h.INTERRUPTED}.get(kind, h.LOST)
+            self.step(happening, code=ending.code)

@@ -1,0 +1,85 @@
+"""Scenes of sessions: reads a surface through its observer and publishes it as the session's immutable view.
+
+Every read of an application goes through `observe`, so policy is asked before the application is touched (spec §5.6).
+The answer is kept per session, application, place and policy generation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from surehand.core.scene.build import build_scene
+from surehand.core.scene.labels import forget
+from surehand.errors import Unavailable
+from surehand.model.scene import Scene, Surface
+from surehand.ports import Clock
+from surehand.runtime.session import Desk, Session
+
+#: Raises PolicyDenied when the session may not read the surface.
+ReadCheck = Callable[[Session, Surface], None]
+
+
+class Scenes:
+    """Builds scenes; holds none itself."""
+
+    def __init__(self, clock: Clock, check_read: ReadCheck) -> None:
+        self._clock = clock
+        self._check_read = check_read
+
+    async def surfaces(self, session: Session) -> tuple[Surface, ...]:
+        """Return the windows the session may know of: those it may read."""
+        found = []
+        for surface in await desk_of(session).surfaces():
+            try:
+                self._check_read(session, surface)
+            except Exception:  # noqa: BLE001, S112 - a surface that may not be read is not listed, whatever the reason
+                continue
+            found.append(surface)
+        known = {surface.surface_id for surface in found}
+        for gone in session.latest.keys() - known:
+            del session.latest[gone]
+        session.labels = forget(session.labels, session.labels.surfaces.keys() - known)
+        return tuple(found)
+
+    async def observe(self, session: Session, surface_id: str, *, hand_out: bool = True) -> Scene:
+        """Return a scene that is current now.
+
+        Args:
+            session: Whose view it is.
+            surface_id: Of which window.
+            hand_out: Whether the caller may refer to it; looks of the host's own must not push out those.
+
+        Raises:
+            WindowNotFound, PolicyDenied, Unavailable, AccessibilityDisabled.
+        """
+        surface, observer = await desk_of(session).surface(surface_id)
+        self._check_read(session, surface)
+        tree = await observer.read(surface_id)
+        scene, session.labels = build_scene(
+            tree,
+            surface,
+            session.latest.get(surface_id),
+            session.labels,
+            session=session.session_id,
+            scene_id=session.next_scene_id(),
+            now_ms=self._clock.monotonic_ms(),
+            host_opt_ins=desk_of(session).opt_ins,
+        )
+        session.latest[surface_id] = scene
+        if hand_out:
+            session.keep_scene(scene)
+        return scene
+
+
+def desk_of(session: Session) -> Desk:
+    """Return the session's desktop.
+
+    Raises:
+        Unavailable: the session has none.
+    """
+    if session.desk is None:
+        raise Unavailable(
+            "this session has no desktop",
+            fix="start one with `surehand desktop run`, and connect with its name",
+        )
+    return session.desk

@@ -1,0 +1,145 @@
+"""Sessions and desks: who is connected, to which desktop, and what they have seen.
+
+A session owns its labels and scenes; nothing of one session can be named from another (spec §2). A desk is one
+attached desktop with its adapters; several sessions may share it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+from surehand.core.scene.labels import LabelTable
+from surehand.errors import WindowNotFound
+from surehand.model.scene import Capture, Scene, Surface
+from surehand.ports import Actor, Interruptions, Observer, Screen
+
+#: Scenes a session may still refer to; older ones are stale anyway after 30 s.
+_SCENES_KEPT_MAX: Final = 256
+_CAPTURES_KEPT_MAX: Final = 32
+
+Isolation = Literal["isolated", "display_only", "shared"]
+
+
+@dataclass(slots=True)
+class Desk:
+    """One attached desktop: what it is, as recorded by the host, and the adapters that reach it."""
+
+    name: str
+    isolation: Isolation
+    #: The desktop itself, for actions that aim at no window: launching, letting go.
+    root: Surface
+    observers: tuple[Observer, ...]
+    actors: tuple[Actor, ...]
+    screen: Screen | None = None
+    interruptions: Interruptions | None = None
+    closers: list[Callable[[], Awaitable[None]]] = field(default_factory=list)
+    opt_ins: tuple[str, ...] = ()
+    generation: str = ""
+    #: Pointer and keyboard belong to one operation at a time; input of two would interleave.
+    input_turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _app_turns: dict[int, asyncio.Lock] = field(default_factory=dict)
+    _owners: dict[str, Observer] = field(default_factory=dict)
+    _surfaces: dict[str, Surface] = field(default_factory=dict)
+
+    async def surfaces(self) -> tuple[Surface, ...]:
+        """Return every window of every application that answers."""
+        found: dict[str, Surface] = {}
+        for observer in self.observers:
+            for surface in await observer.surfaces():
+                found[surface.surface_id] = surface
+                self._owners[surface.surface_id] = observer
+        self._surfaces = found
+        for gone in self._owners.keys() - found.keys():
+            del self._owners[gone]
+        return tuple(found.values())
+
+    async def surface(self, surface_id: str) -> tuple[Surface, Observer]:
+        """Return a surface's current facts and who reads it.
+
+        Raises:
+            WindowNotFound: no such window now.
+        """
+        await self.surfaces()
+        if surface_id not in self._surfaces:
+            raise WindowNotFound("no such window", fix="list the surfaces again", details={"surface": surface_id})
+        return self._surfaces[surface_id], self._owners[surface_id]
+
+    def observer_of(self, surface_id: str) -> Observer:
+        """Return who reads a surface seen before.
+
+        Raises:
+            WindowNotFound: never seen, or gone.
+        """
+        observer = self._owners.get(surface_id)
+        if observer is None:
+            raise WindowNotFound("no such window", fix="list the surfaces again", details={"surface": surface_id})
+        return observer
+
+    def turn(self, backend: str, surface: Surface | None) -> asyncio.Lock:
+        """Return the lock an operation holds while it acts and is verified.
+
+        Semantic actions take turns per application, so that one application that hangs makes nobody else wait; what
+        goes through pointer or keyboard takes turns per desktop.
+        """
+        if surface is None or surface is self.root or backend == "x11":
+            return self.input_turn
+        return self._app_turns.setdefault(surface.app.pid, asyncio.Lock())
+
+    async def close(self) -> None:
+        """Release what is held and let go of every adapter."""
+        for actor in self.actors:
+            await actor.release_all()
+        for closer in reversed(self.closers):
+            await closer()
+
+
+@dataclass(slots=True)
+class Session:
+    """One agent's (or person's) connection."""
+
+    session_id: str
+    principal: str
+    role: Literal["agent", "control"]
+    trust_level: Literal["A", "B"]
+    authority_mode: Literal["host", "daemon"]
+    desk: Desk | None
+    client: dict[str, str] = field(default_factory=dict)
+    labels: LabelTable = field(default_factory=LabelTable)
+    scenes: OrderedDict[str, Scene] = field(default_factory=OrderedDict)
+    latest: dict[str, Scene] = field(default_factory=dict)
+    captures: OrderedDict[str, Capture] = field(default_factory=OrderedDict)
+    read_decisions: dict[tuple[str, ...], str] = field(default_factory=dict)
+    scene_counter: int = 0
+    closed: bool = False
+
+    @property
+    def session(self) -> str:
+        """The opaque id the client is told."""
+        return self.session_id
+
+    def next_scene_id(self) -> str:
+        """Return an id no other scene of this session has."""
+        self.scene_counter += 1
+        return f"sc{self.scene_counter}"
+
+    def keep_scene(self, scene: Scene) -> None:
+        """Remember a scene so that its targets can be named for a while."""
+        self.scenes[scene.scene_id] = scene
+        while len(self.scenes) > _SCENES_KEPT_MAX:
+            self.scenes.popitem(last=False)
+
+    def keep_capture(self, capture: Capture) -> None:
+        """Remember where a picture's pixels stand."""
+        self.captures[capture.capture_id] = capture
+        while len(self.captures) > _CAPTURES_KEPT_MAX:
+            self.captures.popitem(last=False)
+
+
+def new_session_id() -> str:
+    """Return 128 random bits in hex."""
+    return secrets.token_hex(16)

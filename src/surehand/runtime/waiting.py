@@ -1,0 +1,121 @@
+"""Waiting on applications: until a window is at rest, and until conditions hold (spec §8.6).
+
+Driven by events where the observer has them; every wait is bounded and cancellable. The rules are `core/scene/settle`
+and `core/waiting`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Final
+
+from surehand.core.scene import settle as settling
+from surehand.core.waiting import Sight, Wait, needs_scene, progress
+from surehand.errors import AppNotFound, SurehandError, WindowNotFound
+from surehand.model.scene import Surface
+from surehand.ports import Clock, Observer
+from surehand.runtime.params import Wait as WaitParams
+from surehand.runtime.scenes import Scenes, desk_of
+from surehand.runtime.session import Session
+
+#: How long at most until a window that appeared elsewhere is noticed while another is waited on.
+_LOOK_MS: Final = 100
+
+
+async def settle(observer: Observer, surface_id: str, clock: Clock) -> str:
+    """Wait until a window is at rest; return `settled` or `possibly_unsettled`."""
+    started = clock.monotonic_ms()
+    while True:
+        try:
+            version = (await observer.read(surface_id)).version
+        except SurehandError:
+            # It closed, or does not answer; whoever reads it next says so.
+            return "possibly_unsettled"
+        last_event_ms_ago, busy = observer.busy(surface_id)
+        answer = settling.settle(
+            started_ms=started,
+            now_ms=clock.monotonic_ms(),
+            last_event_ms_ago=last_event_ms_ago,
+            busy=busy,
+        )
+        if answer.status != "wait":
+            return answer.status
+        await observer.changed(surface_id, version, answer.wait_ms)
+
+
+async def wait_for(
+    scenes: Scenes,
+    session: Session,
+    windows: Callable[[], Awaitable[Sequence[Surface]]],
+    args: WaitParams,
+    clock: Clock,
+) -> dict[str, Any]:
+    """Wait until one of the meant windows fulfils the conditions; a time-out is a normal result."""
+    wait = Wait(conditions=args.conditions, mode=args.mode, timeout_ms=args.timeout_ms)
+    started = clock.monotonic_ms()
+    while True:
+        best, changes = await _look(scenes, session, windows, wait)
+        elapsed = clock.monotonic_ms() - started
+        left_ms = wait.timeout_ms - elapsed
+        if all(best) if wait.mode == "all" else any(best):
+            return _answer(wait, best, satisfied=True, elapsed_ms=elapsed)
+        if left_ms <= 0:
+            return _answer(wait, best, satisfied=False, elapsed_ms=elapsed)
+        await _first_change(changes, min(left_ms, _LOOK_MS))
+
+
+def _answer(wait: Wait, holds: tuple[bool, ...], *, satisfied: bool, elapsed_ms: int) -> dict[str, Any]:
+    named = zip(wait.conditions, holds, strict=True)
+    return {
+        "satisfied": satisfied,
+        "elapsed_ms": elapsed_ms,
+        "conditions": [
+            {"kind": str(type(condition).__struct_config__.tag), "satisfied": holds} for condition, holds in named
+        ],
+    }
+
+
+async def _look(
+    scenes: Scenes, session: Session, windows: Callable[[], Awaitable[Sequence[Surface]]], wait: Wait
+) -> tuple[tuple[bool, ...], list[Callable[[int], Awaitable[bool]]]]:
+    """Return the answers of the window that comes closest, and ways to hear of changes."""
+    best: tuple[bool, ...] = ()
+    changes: list[Callable[[int], Awaitable[bool]]] = []
+    try:
+        found = await windows()
+    except (AppNotFound, WindowNotFound):
+        found = ()
+    for surface in found:
+        sight = Sight(title=surface.title)
+        if needs_scene(wait):
+            try:
+                scene = await scenes.observe(session, surface.surface_id)
+            except SurehandError:
+                continue
+            sight = Sight(title=scene.surface.title, scene=scene)
+            observer = desk_of(session).observer_of(surface.surface_id)
+            changes.append(_change(observer, surface.surface_id, scene.tree.version))
+        answers = progress(wait, sight).conditions
+        if sum(answers) >= sum(best):
+            best = answers
+        if all(answers) if wait.mode == "all" else any(answers):
+            return answers, changes
+    return best or progress(wait, Sight(gone=not found)).conditions, changes
+
+
+def _change(observer: Observer, surface_id: str, version: int) -> Callable[[int], Awaitable[bool]]:
+    return lambda timeout_ms: observer.changed(surface_id, version, timeout_ms)
+
+
+async def _first_change(changes: list[Callable[[int], Awaitable[bool]]], timeout_ms: int) -> None:
+    if not changes:
+        await asyncio.sleep(timeout_ms / 1000)
+        return
+    tasks = [asyncio.ensure_future(change(timeout_ms)) for change in changes]
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

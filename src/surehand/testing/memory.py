@@ -1,0 +1,225 @@
+"""An application that exists only in memory, with its observer and actor: for tests of the path itself and benchmarks.
+
+It is no stand-in for a toolkit: it answers at once, truthfully, and can be told to fail at a named point. What it was
+made to do is in `effects`, the ground truth of such a test.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+
+from surehand.errors import Unavailable, WindowNotFound
+from surehand.model.actions import Action, Invoke, SetValue, Toggle, kind_of
+from surehand.model.scene import AppIdentity, CapabilityFact, LiveNode, Node, Surface, Tree
+from surehand.ports import Attempt, Dispatched, TextSlice
+from surehand.runtime.session import Desk
+
+_STATES = frozenset({"enabled", "visible", "showing", "focusable"})
+
+
+def button(handle: str, name: str, **facts: Any) -> Node:
+    """Return a button."""
+    return Node(
+        handle=handle,
+        role="button",
+        name=name,
+        states=_STATES,
+        actions=("click",),
+        capabilities=frozenset({"invoke"}),
+        **facts,
+    )
+
+
+def field(handle: str, name: str, value: str, **facts: Any) -> Node:
+    """Return a text field."""
+    return Node(
+        handle=handle,
+        role="text",
+        name=name,
+        value=value,
+        text_chars=len(value),
+        states=_STATES | {"editable"},
+        capabilities=frozenset({"set_value", "set_text"}),
+        **facts,
+    )
+
+
+class MemoryApp:
+    """One window with a flat list of nodes below it."""
+
+    backend = "memory"
+
+    def __init__(self, nodes: Sequence[Node], *, name: str = "memory", pid: int = 4242) -> None:
+        self.surface = Surface(
+            surface_id=f"m-{name}",
+            desktop="memory",
+            app=AppIdentity(key=f"exe:/opt/{name}", pid=pid, process_generation="1", uid=0, executable=f"/opt/{name}"),
+            backend=self.backend,
+            toolkit="memory",
+            title=name,
+            role="window",
+            place="window",
+            states=_STATES | {"active"},
+        )
+        self.root = Node(handle="root", role="window", name=name, states=_STATES)
+        self.nodes = {node.handle: node for node in nodes}
+        self.version = 1
+        self.effects: list[tuple[str, str, str]] = []
+        #: Runs instead of the acting call; returns what the actor reports.
+        self.acting: Callable[[Attempt], Dispatched] | None = None
+        #: Awaited between the last read and `enter`.
+        self.before_enter: Callable[[], None] | None = None
+        #: Awaited after `enter`, before the answer.
+        self.hold: asyncio.Event | None = None
+        self.entered = asyncio.Event()
+        self.reachable = True
+        self._changed = asyncio.Event()
+        self._tree: Tree | None = None
+
+    # --- changing it ------------------------------------------------------------------------------------------
+
+    def change(self, handle: str, **facts: Any) -> None:
+        """Change facts of a node; its handle stays."""
+        self.nodes[handle] = msgspec.structs.replace(self.nodes[handle], **facts)
+        self._touch()
+
+    def remove(self, handle: str) -> None:
+        """Take a node away."""
+        del self.nodes[handle]
+        self._touch()
+
+    def add(self, node: Node) -> None:
+        """Add a node at the end."""
+        self.nodes[node.handle] = node
+        self._touch()
+
+    def _touch(self) -> None:
+        self.version += 1
+        self._tree = None
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+    def desk(self, **facts: Any) -> Desk:
+        """Return a desk with this application alone on it."""
+        root = msgspec.structs.replace(self.surface, surface_id="desktop-memory", role="desktop", place="")
+        return Desk(name="memory", isolation="isolated", root=root, observers=(self,), actors=(self,), **facts)
+
+    # --- the observer -----------------------------------------------------------------------------------------
+
+    async def surfaces(self) -> tuple[Surface, ...]:
+        """Return the one window."""
+        return (self.surface,) if self.reachable else ()
+
+    async def read(self, surface_id: str) -> Tree:
+        """Return the tree."""
+        self._check(surface_id)
+        if self._tree is None:
+            nodes = (self.root, *self.nodes.values())
+            parents = (-1, *(0 for _ in self.nodes))
+            self._tree = Tree(nodes=nodes, parents=parents, version=self.version, trust="events")
+        return self._tree
+
+    def _check(self, surface_id: str) -> None:
+        if surface_id != self.surface.surface_id:
+            raise WindowNotFound("no such window")
+        if not self.reachable:
+            raise Unavailable("the application does not answer")
+
+    async def changed(self, surface_id: str, after_version: int, timeout_ms: int) -> bool:
+        """Wait for a change."""
+        self._check(surface_id)
+        if self.version > after_version:
+            return True
+        try:
+            async with asyncio.timeout(timeout_ms / 1000):
+                await self._changed.wait()
+        except TimeoutError:
+            return False
+        return True
+
+    def busy(self, surface_id: str) -> tuple[int, bool]:
+        """Say that it has been quiet for long."""
+        self._check(surface_id)
+        return 10_000, False
+
+    async def live(self, surface_id: str, handles: Sequence[str]) -> dict[str, LiveNode | None]:
+        """Return the nodes as they are."""
+        self._check(surface_id)
+        return {handle: self._live(handle) for handle in handles}
+
+    def _live(self, handle: str) -> LiveNode | None:
+        if handle == "root":
+            return LiveNode(node=self.root, parent="")
+        node = self.nodes.get(handle)
+        return None if node is None else LiveNode(node=node, parent="root")
+
+    async def text(self, surface_id: str, handle: str, start: int, end: int) -> TextSlice:
+        """Return a node's value."""
+        self._check(surface_id)
+        whole = self.nodes[handle].value or ""
+        return TextSlice(text=whole[start : None if end < 0 else end], start=start, total_chars=len(whole))
+
+    async def selection(self, surface_id: str, handle: str) -> tuple[int, int] | None:
+        """Nothing is ever selected."""
+        self._check(surface_id)
+        return None if handle not in self.nodes else (0, 0)
+
+    async def equals(self, surface_id: str, handle: str, expected: str) -> bool | None:
+        """Compare."""
+        self._check(surface_id)
+        return self.nodes[handle].value == expected
+
+    async def dead_letters(self) -> tuple[dict[str, Any], ...]:
+        """Nobody is silent."""
+        return ()
+
+    async def close(self) -> None:
+        """Nothing to close."""
+
+    # --- the actor --------------------------------------------------------------------------------------------
+
+    def capabilities(self, surface: Surface) -> tuple[CapabilityFact, ...]:
+        """Return invoke and set_value."""
+        return tuple(
+            CapabilityFact(action=kind, target_kind="element", route="memory", background="guarded")
+            for kind in ("invoke", "set_value", "toggle")
+            if surface.role != "desktop"
+        )
+
+    def route(self, action: Action, surface: Surface, node: Node | None) -> str | None:
+        """Take invoke, set_value and toggle on elements."""
+        known = isinstance(action, Invoke | SetValue | Toggle) and node is not None and surface.role != "desktop"
+        return "memory" if known else None
+
+    async def perform(self, attempt: Attempt) -> Dispatched:
+        """Do it, once."""
+        if attempt.node is None:
+            raise TypeError("only elements are routed here")
+        live = await self.live(attempt.surface.surface_id, attempt.fence_handles)
+        if self.before_enter is not None:
+            self.before_enter()
+            live = await self.live(attempt.surface.surface_id, attempt.fence_handles)
+        attempt.enter(live)
+        self.entered.set()
+        answer = Dispatched(status="done", route="memory") if self.acting is None else self.acting(attempt)
+        if answer.status != "no_effect":
+            self._effect(attempt)
+        if self.hold is not None:
+            await self.hold.wait()
+        return answer
+
+    def _effect(self, attempt: Attempt) -> None:
+        action, node = attempt.action, attempt.node
+        if node is None:
+            return
+        value = action.value or "" if isinstance(action, SetValue) else ""
+        self.effects.append((kind_of(action), node.handle, value))
+        if isinstance(action, SetValue) and node.handle in self.nodes:
+            self.change(node.handle, value=value, text_chars=len(value))
+
+    async def release_all(self) -> None:
+        """Nothing is held."""
