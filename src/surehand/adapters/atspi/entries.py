@@ -34,8 +34,6 @@ CHOICE: Final = 8192
 
 CORE: Final = ROLE | INTERFACES | STATES | NAME | DESCRIPTION
 FRESH: Final = (1 << 14) - 1
-#: What a toolkit without complete events may have changed unsignalled.
-SWEPT: Final = CHILDREN | STATES | NAME
 #: What a top-level window shows of itself in a list of surfaces.
 WINDOW_FACTS: Final = CORE | EXTENTS
 

@@ -46,12 +46,14 @@ _PROPERTIES: Final[dict[str, int]] = {
     "accessible-name": entries.NAME,
     "accessible-description": entries.DESCRIPTION,
     "accessible-role": entries.ROLE,
-    "accessible-value": entries.VALUE | entries.TEXT,
+    "accessible-value": entries.VALUE | entries.TEXT | entries.DESCRIPTION,
     "accessible-table-column-header": entries.COLUMNS,
     "accessible-table-row-header": entries.COLUMNS,
 }
 _LEAF: Final = entries.FRESH & ~entries.CHILDREN
 _STATES_WITH_STRUCTURE: Final = frozenset(["expanded", "collapsed", "showing", "visible"])
+#: A disabled object, and all in it, may have no actions.
+_STATES_WITH_ACTIONS: Final = frozenset(["enabled", "sensitive"])
 
 
 def take(signal: Signal, tree: ApplicationTree) -> bool:
@@ -86,7 +88,9 @@ def _state(signal: Signal, tree: ApplicationTree) -> bool:
         if entry is not None:
             tree.doubt(entry.parent, entries.CHILDREN)
         return True
-    facts = entries.STATES
+    if name in _STATES_WITH_ACTIONS:
+        tree.doubt_subtree(signal.path, entries.STATES | entries.ACTIONS)
+    facts = _LEAF if tree.profile.property_means_all else entries.STATES
     if name in _STATES_WITH_STRUCTURE:
         facts |= entries.CHILDREN
     return tree.doubt(signal.path, facts)
@@ -106,7 +110,7 @@ def _property(signal: Signal, tree: ApplicationTree) -> bool:
         tree.doubt(entry.parent, entries.CHILDREN)
         tree.doubt_parent_of(signal.path)
         return True
-    return tree.doubt(signal.path, _PROPERTIES.get(name, _LEAF))
+    return tree.doubt(signal.path, _LEAF if tree.profile.property_means_all else _PROPERTIES.get(name, _LEAF))
 
 
 def _text(signal: Signal, tree: ApplicationTree) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hashlib
+import hmac
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
@@ -69,7 +70,9 @@ class AtspiObserver:
         self._bus = Bus(a11y_bus_address, self._stirred.set)
         self._windows: dict[str, Window] = {}
         self._scales: dict[str, int] = {}
-        self._signals_at_layout: dict[str, tuple[int, float]] = {}
+        self._signals_at_layout: dict[str, int] = {}
+        #: Tests set it to 0: then only signals, and not the time after one, make anything be read again.
+        self._layout_ms = limits.APP_LAYOUT_MS
 
     async def start(self) -> None:
         """Connect, register for events, and learn who is there.
@@ -206,17 +209,21 @@ class AtspiObserver:
             tree.doubt_all()
         elif trust == "swept":
             tree.doubt(ROOT_PATH, entries.CHILDREN)
-            tree.doubt_subtree(path, entries.SWEPT)
+            tree.doubt_unsignalled(path)
+        if application.profile.unsignalled_values:
+            tree.doubt_values(path)
         entry = tree.entries.get(path)
         if entry is not None and now is not None and entry.extents != now:
             tree.doubt(path, entries.EXTENTS)
             tree.doubt_places(path)
-        seen, _ = self._signals_at_layout.get(application.owner + path, (-1, 0.0))
-        loop_now = asyncio.get_running_loop().time()
-        settling = loop_now - application.last_signal_at < limits.APP_LAYOUT_MS / 1000
-        if seen != application.signals or settling:
+        key = application.owner + path
+        since = asyncio.get_running_loop().time() - application.last_signal_at
+        if self._signals_at_layout.get(key) != application.signals or since * 1000 < self._layout_ms:
+            self._signals_at_layout[key] = application.signals
             tree.doubt_places(path)
-            self._signals_at_layout[application.owner + path] = (application.signals, loop_now)
+            if application.profile.unsignalled_inserts:
+                tree.doubt_containers(path)
+                tree.doubt_focus(path)
 
     async def _answer_of(self, application: Application, path: str) -> calls.Extents | None:
         """Wait for one answer over the bus: all that the application signalled before it has then been taken.
@@ -264,6 +271,8 @@ class AtspiObserver:
         application = window.application
         profile = application.profile._replace(bulk="never")
         tree = ApplicationTree(application.owner, application.channel, profile)
+        if profile.unstable_trees:
+            tree.expect_items(application.tree)
         await tree.refresh_windows()
         await tree.refresh(window.path)
         return tree.build(window.path, self._placement(application, window.path))
@@ -296,7 +305,7 @@ class AtspiObserver:
         now = asyncio.get_running_loop().time()
         last = window.application.signal_at.get(window.path, 0.0)
         busy = any(
-            entry.bits >> 3 & 1
+            bool(entry.bits & roles.BIT_BUSY)
             for path in (window.path, *self._documents(window))
             if (entry := window.application.tree.entries.get(path)) is not None
         )
@@ -352,6 +361,36 @@ class AtspiObserver:
         if isinstance(reply, Failure) or not reply or not isinstance(reply[0], str):
             raise Unavailable("the application does not give its text")
         return TextSlice(text=reply[0], start=start, total_chars=total)
+
+    async def selection(self, surface_id: str, handle: str) -> tuple[int, int] | None:
+        """Return an element's selection as (start, length), its caret as length 0; None where it tells neither."""
+        window = await self._window(surface_id)
+        channel = window.application.channel
+        path = handle.removeprefix(window.application.owner)
+        selected, caret = await channel.call_many(
+            [channel.ask(path, calls.TEXT, "GetSelection", "i", 0), channel.get(path, calls.TEXT, "CaretOffset")]
+        )
+        if not isinstance(selected, Failure) and len(selected) == 2 and selected[0] != selected[1]:
+            start, end = sorted(int(place) for place in selected)
+            return start, end - start
+        at = calls.integer(caret)
+        return None if at is None or at < 0 else (at, 0)
+
+    async def equals(self, surface_id: str, handle: str, expected: str) -> bool | None:
+        """Compare an element's whole text with `expected` here; only the answer leaves. None where it is not given.
+
+        Password fields of most toolkits give bullets or nothing; that is no answer, not a difference.
+        """
+        window = await self._window(surface_id)
+        channel = window.application.channel
+        path = handle.removeprefix(window.application.owner)
+        reply = (await channel.call_many([channel.ask(path, calls.TEXT, "GetText", "ii", 0, -1)]))[0]
+        if isinstance(reply, Failure) or not reply or not isinstance(reply[0], str):
+            return None
+        if hmac.compare_digest(reply[0].encode("utf-8", "replace"), expected.encode("utf-8", "replace")):
+            return True
+        hidden = len(set(reply[0])) <= 1
+        return None if hidden else False
 
     # --- who does not answer ----------------------------------------------------------------------------------
 

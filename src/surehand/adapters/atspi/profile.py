@@ -27,6 +27,12 @@ class Profile(NamedTuple):
         attribute_ids: The identifier is in the attributes.
         long_lists: One object may list a million children, so their count is asked first; false where only what is
             on the screen has objects.
+        unsignalled_inserts: A container that takes a child may say nothing but that places changed; after any signal
+            the children of containers are read again.
+        unsignalled_values: A slider may move without a signal; the few objects with a value are read each time.
+        unstable_trees: Every listing of a tree view's items makes new objects (and keeps the old for ever), so items
+            are listed again only when their number or their indexes changed.
+        property_means_all: Whatever changes about an object is signalled as its name or a state.
         range_clamps: `GetText` with an end beyond the text gives the text, instead of nothing.
     """
 
@@ -42,10 +48,14 @@ class Profile(NamedTuple):
     attribute_ids: bool = False
     range_clamps: bool = False
     long_lists: bool = True
+    unsignalled_inserts: bool = False
+    property_means_all: bool = False
+    unsignalled_values: bool = False
+    unstable_trees: bool = False
 
 
 #: GTK 3.24.38 with at-spi2-core 2.46.
-GTK3: Final = Profile("gtk3", trust="events", bulk="first", ids=True, range_clamps=True)
+GTK3: Final = Profile("gtk3", trust="events", bulk="first", ids=True, range_clamps=True, unsignalled_inserts=True)
 #: GTK 4.8.3. Its cache holds what somebody walked over.
 GTK4: Final = Profile(
     "gtk4",
@@ -58,12 +68,15 @@ GTK4: Final = Profile(
     ids=True,
     range_clamps=True,
     long_lists=False,
+    unsignalled_inserts=True,
+    property_means_all=True,
+    unsignalled_values=True,
 )
 #: Qt 5.15.8. `Properties.GetAll` crashes the application and must never be sent; `GetItems` is empty; inserts and
-#: removals are not signalled.
-QT5: Final = Profile("qt5", trust="swept", showing_by_chain=True)
+#: removals, values, and whatever happens to items that are no widgets (cells, menu items) are not signalled.
+QT5: Final = Profile("qt5", trust="swept", showing_by_chain=True, unsignalled_values=True, unstable_trees=True)
 #: Qt 6 is read like Qt 5 until it is proven to do better.
-QT6: Final = Profile("qt6", trust="swept", showing_by_chain=True, ids=True)
+QT6: Final = QT5._replace(family="qt6", ids=True)
 CHROMIUM: Final = Profile("chromium", bulk="first", attribute_ids=True)
 GECKO: Final = Profile("gecko", attribute_ids=True)
 OTHER: Final = Profile("other")

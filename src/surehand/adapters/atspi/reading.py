@@ -189,8 +189,8 @@ class Reader:
         The doubt bit was cleared when the question was written, so that an event that arrives meanwhile sets it again.
         """
         entry, fact = question.entry, question.fact
-        if question.parts > 1 or question.step in {"one", "verb"}:
-            self._take_part(question, reply)
+        if question.step in _STEPS_IN_PARTS:
+            yield from self._take_part(question, reply)
         elif isinstance(reply, Failure):
             self._take_failure(entry, fact, reply)
         else:
@@ -204,7 +204,7 @@ class Reader:
             else:
                 self._take_plain(question, reply)
 
-    def _take_part(self, question: Question, reply: Reply) -> None:
+    def _take_part(self, question: Question, reply: Reply) -> Iterator[Question]:
         """Collect the calls of one step; the fact is stored when the last is in."""
         entry, fact = question.entry, question.fact
         parts = self._parts.setdefault((entry.path, fact), [])
@@ -212,14 +212,17 @@ class Reader:
         if len(parts) < question.parts:
             return
         del self._parts[entry.path, fact]
-        if fact == entries.CHILDREN:
+        if question.step == "one":
             refs = [calls.reference(part) for part in parts]
             self._link(entry, [ref for ref in refs if ref is not None], True)
-            return
-        names = tuple(calls.string(part) or "" for part in parts)
-        if not any(isinstance(part, Failure) for part in parts):
-            self._action_names[entry.number, self._listed.pop(entry.path, ())] = names
-        self._set(entry, "actions", names)
+        elif question.step == "index":
+            if [calls.integer(part) for part in parts] != list(range(len(parts))):
+                yield self.ask_children(entry)
+        else:
+            names = tuple(calls.string(part) or "" for part in parts)
+            if not any(isinstance(part, Failure) for part in parts):
+                self._action_names[entry.number, self._listed.pop(entry.path, ())] = names
+            self._set(entry, "actions", names)
 
     def _take_failure(self, entry: Entry, fact: int, failure: Failure) -> None:
         if not fact & _ESSENTIAL:
@@ -285,6 +288,11 @@ class Reader:
                 self._link(entry, kept, len(refs) > len(kept))
             return
         count = calls.integer(reply) or 0
+        if self.profile.unstable_trees and entry.role == "tree" and count == len(entry.children) > 0:
+            for path in entry.children:
+                call = self.channel.ask(path, calls.ACCESSIBLE, "GetIndexInParent")
+                yield Question(entry, entries.CHILDREN, "index", call, count)
+            return
         if count <= limits.CHILDREN_READ_MAX:
             yield self.ask_children(entry)
             return
@@ -368,6 +376,7 @@ _ABSENT: Final[dict[int, tuple[str, object]]] = {
     entries.CHOICE: ("choice", ""),
 }
 
+_STEPS_IN_PARTS: Final = frozenset(["one", "index", "verb"])
 _SIMPLE: Final[dict[int, tuple[str, Callable[[Reply], object]]]] = {
     entries.DESCRIPTION: ("description", lambda reply: calls.string(reply) or ""),
     entries.VALUE: ("value", calls.number),

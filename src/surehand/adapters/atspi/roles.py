@@ -172,6 +172,9 @@ STATES_BY_BIT: Final[dict[int, str]] = {
     43: "readonly",
 }
 BIT_DEFUNCT: Final = 1 << 6
+BIT_FOCUSABLE: Final = 1 << 11
+BIT_SELECTED: Final = 1 << 23
+BIT_BUSY: Final = 1 << 3
 BIT_ENABLED: Final = 1 << 8
 BIT_SENSITIVE: Final = 1 << 24
 BIT_SHOWING: Final = 1 << 25
@@ -192,6 +195,34 @@ CHECKABLE_ROLES: Final = frozenset(["checkbox", "radio", "switch", "togglebutton
 GRID_ROLES: Final = frozenset(["table", "tree"])
 #: Containers that may have a million children: their count is asked before their children are.
 LONG_ROLES: Final = frozenset(["list", "table", "tree", "menu", "combobox", "document", "row", "calendar", "canvas"])
+
+#: Roles that hold others, even while they hold none.
+CONTAINER_ROLES: Final = (
+    frozenset(
+        [
+            "alert",
+            "application",
+            "canvas",
+            "combobox",
+            "dialog",
+            "document",
+            "filler",
+            "group",
+            "list",
+            "listitem",
+            "menu",
+        ]
+    )
+    | frozenset(
+        ["menubar", "page", "pane", "row", "scrollpane", "split", "statusbar", "tab", "table", "tablist", "tree"]
+    )
+    | frozenset(["tabpanel", "toolbar", "treeitem", "unknown", "window"])
+)
+
+#: Roles of what is no widget in Qt (items of views and menus), or is named by what it has chosen: it signals neither.
+SILENT_ROLES: Final = frozenset(
+    ["cell", "columnheader", "combobox", "listitem", "menuitem", "menuitemcheckbox", "menuitemradio", "rowheader"]
+) | frozenset(["tab", "tablist", "treeitem"])
 
 #: What a top-level window is in its application, without its title.
 PLACES: Final[dict[str, str]] = {

@@ -30,6 +30,15 @@ class ApplicationSilent(Unavailable):
     """The application did not answer within its own time-out, or its connection ended."""
 
 
+def _memo_for(window: str | None) -> dict[str, bool]:
+    """Return what is known of who is in a window; good for one round, because parents change."""
+    return {ROOT_PATH: False} if window is None else {ROOT_PATH: False, window: True}
+
+
+def _may_hold(entry: Entry) -> bool:
+    return bool(entry.children) or entry.role in roles.CONTAINER_ROLES
+
+
 class Built(NamedTuple):
     """A window's tree, and what it was built from."""
 
@@ -58,6 +67,7 @@ class ApplicationTree:
         self.revision = 0
         self._orphans: set[str] = set()
         self._failed: set[str] = set()
+        self._expected: dict[str, tuple[str, ...]] = {}
         self._pruned_at = 0
         self._structure = 0
         self._built: dict[str, Built] = {}
@@ -89,9 +99,34 @@ class ApplicationTree:
 
     def doubt_places(self, window: str) -> None:
         """Mark the places of everything in a window that may be showing as in doubt."""
+        self._doubt_each(window, lambda entry: entries.EXTENTS if entries.may_show(entry, self.profile) else 0)
+
+    def doubt_containers(self, window: str) -> None:
+        """Mark the children of everything in a window that has some or could have as in doubt."""
+        self._doubt_each(window, lambda entry: entries.CHILDREN if _may_hold(entry) else 0)
+
+    def doubt_focus(self, window: str) -> None:
+        """Mark the states of everything that may hold the focus as in doubt."""
+        self._doubt_each(window, lambda entry: entries.STATES if entry.bits & roles.BIT_FOCUSABLE else 0)
+
+    def doubt_values(self, window: str) -> None:
+        """Mark the values of everything in a window that has one as in doubt."""
+        self._doubt_each(window, lambda entry: entries.VALUE if "Value" in entry.interfaces else 0)
+
+    def doubt_unsignalled(self, window: str) -> None:
+        """Mark what a toolkit without complete signals may have changed in silence as in doubt."""
+
+        def facts_of(entry: Entry) -> int:
+            facts = entries.STATES | entries.NAME if entry.role in roles.SILENT_ROLES else 0
+            return facts | (entries.CHILDREN if _may_hold(entry) else 0)
+
+        self._doubt_each(window, facts_of)
+
+    def _doubt_each(self, window: str, facts_of: Callable[[Entry], int]) -> None:
         for entry in self._walk(window):
-            if entries.may_show(entry, self.profile):
-                entry.doubt |= entries.EXTENTS
+            facts = facts_of(entry)
+            if facts:
+                entry.doubt |= facts
                 self.doubted.add(entry.path)
 
     def doubt_all(self) -> None:
@@ -129,11 +164,17 @@ class ApplicationTree:
             path = entry.parent
         return None
 
+    def expect_items(self, other: ApplicationTree) -> None:
+        """Take over the items of tree views, which must not be listed again unless they changed."""
+        for entry in other.entries.values():
+            if entry.role == "tree" and entry.children:
+                self._expected[entry.path] = entry.children
+
     # --- reading ----------------------------------------------------------------------------------------------
 
     async def refresh_windows(self) -> None:
         """Read what is in doubt of the list of windows and of their own facts."""
-        await self._refresh(self._facts_of_windows)
+        await self._refresh(None)
 
     async def refresh(self, window: str) -> None:
         """Read what is in doubt of a window and all that is in it.
@@ -141,10 +182,9 @@ class ApplicationTree:
         Raises:
             ApplicationSilent: it did not answer; what is in doubt stays in doubt.
         """
-        memo: dict[str, bool] = {ROOT_PATH: False, window: True}
         if self.doubted and not self._bulk_done:
             await self._read_bulk(window)
-        await self._refresh(lambda entry: entries.FRESH if self._is_in(entry.path, memo) else 0)
+        await self._refresh(window)
 
     def _facts_of_windows(self, entry: Entry) -> int:
         if entry.path == ROOT_PATH:
@@ -166,25 +206,28 @@ class ApplicationTree:
         memo.update(dict.fromkeys(climbed, found))
         return found
 
-    async def _refresh(self, facts_of: Callable[[Entry], int]) -> None:
+    async def _refresh(self, window: str | None) -> None:
         await self._place_orphans()
         self._doubt_failed()
         for _ in range(_ROUNDS_MAX):
-            questions = self._plan(facts_of)
+            questions = self._plan(window)
             if not questions:
                 break
             while questions:
                 questions = await self._ask(questions)
         self._prune()
 
-    def _plan(self, facts_of: Callable[[Entry], int]) -> list[Question]:
+    def _plan(self, window: str | None) -> list[Question]:
         questions: list[Question] = []
+        memo = _memo_for(window)
         for path in list(self.doubted):
             entry = self.entries.get(path)
             if entry is None:
                 self.doubted.discard(path)
                 continue
-            facts = facts_of(entry)
+            facts = self._facts_of_windows(entry)
+            if window is not None:
+                facts = entries.FRESH if self._is_in(path, memo) else 0
             if facts:
                 questions.extend(self.reader.plan(entry, facts))
             if not entry.doubt:
@@ -235,15 +278,15 @@ class ApplicationTree:
             self.doubt(entry.parent, entries.CHILDREN)
 
     async def _place_orphans(self) -> None:
+        """Find the nearest known ancestors of unknown objects; their children have changed."""
         orphans, self._orphans = self._orphans, set()
-        if not orphans:
-            return
-        channel = self.reader.channel
-        replies = await channel.call_many([channel.get(path, calls.ACCESSIBLE, "Parent") for path in orphans])
-        for reply in replies:
-            parent = calls.reference(reply)
-            if parent is not None and parent[0] == self.owner:
-                self.doubt(parent[1], entries.CHILDREN)
+        asked: set[str] = set()
+        while orphans and len(asked) <= limits.CHILDREN_READ_MAX:
+            asked |= orphans
+            channel = self.reader.channel
+            replies = await channel.call_many([channel.get(path, calls.ACCESSIBLE, "Parent") for path in orphans])
+            parents = {ref[1] for reply in replies if (ref := calls.reference(reply)) and ref[0] == self.owner}
+            orphans = {path for path in parents - asked if not self.doubt(path, entries.CHILDREN)}
 
     async def _read_bulk(self, window: str) -> None:
         """Take core facts from the toolkit's own cache in one call; what it lacks stays in doubt (C41)."""
@@ -271,8 +314,8 @@ class ApplicationTree:
             self.revision += 1
 
     async def _walk_children(self, window: str) -> None:
-        memo: dict[str, bool] = {ROOT_PATH: False, window: True}
         for _ in range(limits.SCENE_DEPTH_MAX):
+            memo = _memo_for(window)
             questions = [
                 self.reader.ask_children(entry)
                 for path in list(self.doubted)
@@ -299,6 +342,7 @@ class ApplicationTree:
                     cut = True
                     continue
                 self.entries[path] = Entry(path, entry.path)
+                self._adopt(self.entries[path])
             child = self.entries[path]
             if child.parent != entry.path:
                 self.doubt(child.parent, entries.CHILDREN)
@@ -314,6 +358,13 @@ class ApplicationTree:
             self._structure += 1
             if entry.role in roles.GRID_ROLES:
                 self.doubt(entry.path, entries.COLUMNS)
+
+    def _adopt(self, entry: Entry) -> None:
+        expected = self._expected.get(entry.path, ())
+        entry.children = expected
+        for path in expected:
+            self.entries.setdefault(path, Entry(path, entry.path))
+            self.doubted.add(path)
 
     def _ancestors(self, entry: Entry) -> set[str]:
         above = {entry.path}
@@ -443,6 +494,6 @@ class ApplicationTree:
             child = self.entries.get(path)
             if child is not None and child.role in {"list", "menu"}:
                 items = [self.entries.get(item) for item in child.children]
-                names = [item.name for item in items if item is not None and item.bits >> 23 & 1]
+                names = [item.name for item in items if item is not None and item.bits & roles.BIT_SELECTED]
                 return names[0] if len(names) == 1 else None
         return None
