@@ -600,9 +600,7 @@ async def test_the_longest_name_still_leaves_room_for_sockets() -> None:
 # --- parts that are missing or silent ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("program", "package"), [("Xvfb", "xvfb"), ("openbox", "openbox"), ("dbus-daemon", "dbus-daemon")]
-)
+@pytest.mark.parametrize(("program", "package"), [("Xvfb", "xvfb"), ("openbox", "openbox"), ("dbus-daemon", "dbus")])
 async def test_a_missing_program_is_named_with_its_package(
     monkeypatch: pytest.MonkeyPatch, program: str, package: str
 ) -> None:

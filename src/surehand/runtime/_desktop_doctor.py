@@ -34,7 +34,7 @@ _PROGRAMS: Final = (
     ("Xvfb", "the display of a desktop", "xvfb", True),
     ("xkbcomp", "the keyboard of a display", "x11-xkb-utils", True),
     ("openbox", "the window manager of a desktop", "openbox", True),
-    ("dbus-daemon", "the buses of a desktop", "dbus-daemon", True),
+    ("dbus-daemon", "the buses of a desktop", "dbus", True),
     ("Xephyr", "shows a desktop in a window (--view)", "xserver-xephyr", False),
     ("setxkbmap", "the keyboard layout of a shown desktop (--view)", "x11-xkb-utils", False),
 )

@@ -24,7 +24,7 @@ _PACKAGES: Final = {
     "Xvfb": "xvfb",
     "Xephyr": "xserver-xephyr",
     "openbox": "openbox",
-    "dbus-daemon": "dbus-daemon",
+    "dbus-daemon": "dbus",
     "setxkbmap": "x11-xkb-utils",
     "xkbcomp": "x11-xkb-utils",
 }
