@@ -75,7 +75,9 @@ class Aim:
             return [self.fixed]
         params = {**self.scope, "query": to_value(self.query(max_results))}
         found = await self.session.ask("query", params, wait_ms=limits.APP_READ_MS_MAX)
-        return list(found["matches"])
+        # A reference names its scene; the answer says which window each scene is of.
+        surfaces = {scene["scene_id"]: scene["surface"] for scene in found.get("scenes", ())}
+        return [{"surface": surfaces.get(match["ref"]["scene_id"]), **match} for match in found["matches"]]
 
     async def resolve(self, timeout_s: float, *, enabled: bool) -> dict[str, Any]:
         """Return the one match, waiting until there is exactly one and, if asked, it is enabled.
@@ -99,8 +101,8 @@ class Aim:
     async def _look(self, *, enabled: bool) -> dict[str, Any] | SurehandError:
         try:
             found = await self.matches(_CANDIDATES_MAX + 1)
-        except _NOT_YET as error:
-            return error
+        except (*_NOT_YET, TargetNotFound, AmbiguousTarget) as error:
+            return error  # the last two: what the query relates to is missing, or several
         if not found:
             return TargetNotFound(f"nothing matches {self}")
         if len(found) > 1:
@@ -124,7 +126,7 @@ class Aim:
             condition = {"kind": "appears", "query": to_value(self.filtered(state).query(1))}
             try:
                 waited = await self.wait([condition], min(left, _WAIT_STEP_S))
-            except _NOT_YET:
+            except (*_NOT_YET, TargetNotFound, AmbiguousTarget):
                 waited = {}
             if not waited.get("satisfied"):
                 # The daemon did the waiting, unless it could not.

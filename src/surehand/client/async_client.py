@@ -41,6 +41,14 @@ class AsyncApp(Finder[AsyncLocator]):
         """Return the scene now; takes what `AsyncHand.observe` takes."""
         return await self._calls.observe(self._where, wishes)
 
+    async def window_id(self) -> str:
+        """Return the id of its one window.
+
+        Raises:
+            WindowNotFound: it has none, or several.
+        """
+        return await Aim(self._calls.session, self._where).only_surface()
+
     async def wait_for(
         self,
         *conditions: Verification | dict[str, Any],
@@ -110,6 +118,7 @@ class AsyncHand:
         after_generation: int | None = None,
         timeout_ms: int | None = None,
         targets: bool = True,
+        settle: bool = True,
     ) -> Scene:
         """Return a scene.
 
@@ -121,6 +130,7 @@ class AsyncHand:
             after_generation: Wait for a strictly newer generation.
             timeout_ms: How long; when it passes the answer is the scene as it is.
             targets: False gives the text alone.
+            settle: Wait a moment until the window is at rest; false takes it as it is.
         """
         wishes = {
             "base": base,
@@ -128,6 +138,7 @@ class AsyncHand:
             "after_generation": after_generation,
             "timeout_ms": timeout_ms,
             "targets": targets,
+            "settle": settle,
         }
         return await self._calls.observe(place(app, surface), wishes)
 

@@ -131,7 +131,7 @@ class Reading:
         return str(found["text"])
 
     async def _surface(self, match: dict[str, Any]) -> str:
-        return str(match["surface"]) if "surface" in match else await self.aim.only_surface()
+        return str(match["surface"]) if match.get("surface") else await self.aim.only_surface()
 
     async def value(self) -> str | None:
         """Return the element's value."""

@@ -96,8 +96,8 @@ class Receipt(Outcome):
 
     @property
     def diff(self) -> str:
-        """What changed on the screen, where it was asked for."""
-        return str(self.output.get("diff", ""))
+        """What changed on the screen, where `observe_after` asked for it; a full tree where no exact diff exists."""
+        return str((self.output.get("after") or {}).get("text", ""))
 
     def __repr__(self) -> str:
         replayed = ", replayed" if self.replayed else ""

@@ -120,6 +120,14 @@ class App(Finder[Locator]):
         """Return the scene now; takes what `Hand.observe` takes."""
         return run(self._calls.observe(self._where, wishes))
 
+    def window_id(self) -> str:
+        """Return the id of its one window.
+
+        Raises:
+            WindowNotFound: it has none, or several.
+        """
+        return run(Aim(self._calls.session, self._where).only_surface())
+
     def wait_for(
         self,
         *conditions: Verification | dict[str, Any],
@@ -192,6 +200,7 @@ class Hand:
         after_generation: int | None = None,
         timeout_ms: int | None = None,
         targets: bool = True,
+        settle: bool = True,
     ) -> Scene:
         """Return a scene.
 
@@ -203,6 +212,7 @@ class Hand:
             after_generation: Wait for a strictly newer generation.
             timeout_ms: How long; when it passes the answer is the scene as it is.
             targets: False gives the text alone.
+            settle: Wait a moment until the window is at rest; false takes it as it is.
         """
         wishes = {
             "base": base,
@@ -210,6 +220,7 @@ class Hand:
             "after_generation": after_generation,
             "timeout_ms": timeout_ms,
             "targets": targets,
+            "settle": settle,
         }
         return run(self._calls.observe(place(app, surface), wishes))
 

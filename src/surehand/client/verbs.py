@@ -6,6 +6,8 @@ import abc
 from typing import Any, Generic, Literal, TypeVar, Unpack
 
 from surehand.client.options import ActOptions, check_options
+from surehand.model.actions import Action, kind_of
+from surehand.model.record import to_value
 
 R = TypeVar("R")
 
@@ -25,6 +27,11 @@ class Verbs(abc.ABC, Generic[R]):
     def _start(self, action: dict[str, Any], options: ActOptions) -> R:
         check_options(options)
         return self._do(action, options)
+
+    def do(self, action: Action | dict[str, Any], **options: Unpack[ActOptions]) -> R:
+        """Do any action there is: a record, or its JSON value."""
+        value = action if isinstance(action, dict) else {"kind": kind_of(action), **to_value(action)}
+        return self._start(value, options)
 
     def press(self, **options: Unpack[ActOptions]) -> R:
         """Activate it through its named activation verb: a button, a menu item, a link."""

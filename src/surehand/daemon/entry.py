@@ -21,7 +21,7 @@ from typing import Any, Final
 
 import orjson
 
-from surehand.core.wire.places import RUNTIME_VARIABLE, Places, places
+from surehand.core.wire.places import Places, places, state_dir
 from surehand.daemon.paths import Lease, prepare
 from surehand.daemon.peer import trust_of
 from surehand.daemon.server import harden, serve
@@ -54,18 +54,6 @@ def config_path(given: str | None) -> Path:
     return _SYSTEM_CONFIG if _SYSTEM_CONFIG.exists() else home() / ".config/surehand/config.toml"
 
 
-def state_dir(given: str | None, where: Places) -> Path:
-    """Return where journal and keys live.
-
-    A daemon in a runtime folder of its own has a state of its own: two daemons on one journal could both act on one id.
-    """
-    if given is not None:
-        return Path(given).absolute()
-    if RUNTIME_VARIABLE in os.environ:
-        return Path(where.runtime_dir) / "state"
-    return home() / ".local/state/surehand"
-
-
 def run_daemon(options: ServeOptions, announce: Callable[[Places], None] = lambda _: None) -> None:
     """Serve until told to stop or idle.
 
@@ -95,7 +83,7 @@ async def _serve(options: ServeOptions, where: Places, word: _Word, announce: Ca
     prepare(where, foreign=trust.foreign(os.getuid()))
     # The lease comes before the journal is opened: the loser of a race must not even look at it.
     lease = await asyncio.to_thread(Lease.take, where.lease)
-    host = await compose.build_host(config, state_dir=state_dir(options.state_dir, where))
+    host = await compose.build_host(config, state_dir=_state_path(options, where))
 
     def ready() -> None:
         word.ready()
@@ -105,6 +93,10 @@ async def _serve(options: ServeOptions, where: Places, word: _Word, announce: Ca
     idle = options.idle_exit_s if options.idle_exit_s is not None else float(config.idle_exit_s)
     await serve(host, where, trust, idle_exit_s=idle, ready=ready, lease=lease)
     _log.info("ended")
+
+
+def _state_path(options: ServeOptions, where: Places) -> Path:
+    return Path(options.state_dir or state_dir(os.environ, str(home()), where)).absolute()
 
 
 class _Word:

@@ -67,3 +67,18 @@ def places_in(runtime_dir: str, uid: int) -> Places:
         start_lock=f"{runtime_dir}/start.lock",
         log=f"{runtime_dir}/daemon.log",
     )
+
+
+def state_dir(environ: Mapping[str, str], home: str, where: Places) -> str:
+    """Return where a daemon's journal and keys live unless its operator says otherwise.
+
+    A daemon in a runtime folder of its own has a state of its own: two daemons on one journal could both act on one id.
+
+    Args:
+        environ: Looked at for the runtime folder's variable only.
+        home: The user's home from the user database; anyone can set HOME.
+        where: The daemon's places.
+    """
+    if RUNTIME_VARIABLE in environ:
+        return f"{where.runtime_dir}/state"
+    return f"{home}/.local/state/surehand"

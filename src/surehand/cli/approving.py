@@ -1,0 +1,218 @@
+"""`surehand approvals` and `surehand standing`: a person decides, with a key of their own.
+
+What is signed is the hash of what is shown here. Everything that came from a screen is made visible first.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+import uuid
+from typing import Annotated, Any, Final, Literal
+
+import typer
+
+from surehand.cli.keys import KeysOption, approver_key
+from surehand.cli.output import Line, out, table
+from surehand.client.control import Control
+from surehand.errors import InvalidRequest
+from surehand.model.approval import PendingApproval
+from surehand.model.authority import StandingGrant
+from surehand.model.record import convert, to_value
+
+IdArgument = Annotated[str, typer.Argument(help="The approval's id, as `surehand approvals list` shows it.")]
+AsOption = Annotated[str | None, typer.Option("--as", help="Which approver you are, where this machine has several.")]
+ReasonOption = Annotated[str, typer.Option("--reason", help="Your words, recorded with the answer.")]
+YesOption = Annotated[bool, typer.Option("--yes", help="Do not ask again.")]
+
+
+def list_() -> None:
+    """List what is waiting for a person.
+
+    Example:
+      surehand approvals list
+    """
+    with Control() as control:
+        pending = control.pending()
+    rows = [
+        (
+            one.approval_id,
+            one.principal,
+            one.presentation.action,
+            one.presentation.element or one.presentation.place,
+            one.presentation.risk,
+            _left(one),
+        )
+        for one in pending
+    ]
+    lines = table(("APPROVAL", "WHO", "ACTION", "WHAT", "RISK", "EXPIRES IN"), rows) if rows else ["nothing is waiting"]
+    out().data({"pending": [to_value(one) for one in pending]}, lines)
+
+
+def show(approval_id: IdArgument) -> None:
+    """Show exactly what would be approved.
+
+    Example:
+      surehand approvals show 3f09a1c2
+    """
+    with Control() as control:
+        pending = _find(control, approval_id)
+    out().data(to_value(pending), shown(pending))
+
+
+def approve(
+    approval_id: IdArgument,
+    approver: AsOption = None,
+    reason: ReasonOption = "",
+    yes: YesOption = False,
+    keys: KeysOption = None,
+) -> None:
+    """Say yes, once, to exactly what is shown. Your key signs it; a passphrase is asked for where it has one.
+
+    Example:
+      surehand approvals approve 3f09a1c2
+    """
+    _answer(approval_id, "approve", approver, reason, keys, yes=yes)
+
+
+def deny(
+    approval_id: IdArgument,
+    approver: AsOption = None,
+    reason: ReasonOption = "",
+    keys: KeysOption = None,
+) -> None:
+    """Say no.
+
+    Example:
+      surehand approvals deny 3f09a1c2 --reason "wrong account"
+    """
+    _answer(approval_id, "deny", approver, reason, keys, yes=True)
+
+
+def _answer(
+    approval_id: str,
+    answer: Literal["approve", "deny"],
+    approver: str | None,
+    reason: str,
+    keys: str | None,
+    *,
+    yes: bool,
+) -> None:
+    with Control() as control:
+        pending = _find(control, approval_id)
+        if not yes:
+            _confirm(pending)
+        name, key = approver_key(keys, approver)
+        found = control.answer(pending, answer, approver=name, key=key, reason=reason)
+    out().data(found, f"{approval_id}: {found.get('state', answer)}, as {name}")
+
+
+def _confirm(pending: PendingApproval) -> None:
+    if out().as_json or not sys.stdin.isatty():
+        raise InvalidRequest("this needs a person at a terminal", fix="add --yes if you are one and have read it")
+    out().data(None, shown(pending))
+    if not typer.confirm("Approve exactly this, once?"):
+        raise typer.Abort
+
+
+def _find(control: Control, approval_id: str) -> PendingApproval:
+    for one in control.pending():
+        if one.approval_id == approval_id:
+            return one
+    raise InvalidRequest("no such open question", fix="`surehand approvals list` shows what is open")
+
+
+def _left(pending: PendingApproval) -> str:
+    seconds = max(0, round(pending.expires_at_ms / 1000 - time.time()))
+    return f"{seconds // 60}:{seconds % 60:02}"
+
+
+def shown(pending: PendingApproval) -> list[Line]:
+    """Return what a person reads before answering: all that is signed, a line for each thing."""
+    what = pending.presentation
+    facts: list[tuple[str, Any]] = [
+        ("who", what.principal),
+        ("application", what.app),
+        ("window", what.place),
+        ("element", what.element),
+        ("around it", what.context),
+        ("action", what.action),
+        *((f"  {name}", value) for name, value in sorted(what.parameters.items())),
+        ("risk", what.risk),
+        ("categories", ", ".join(what.categories)),
+        ("reason", what.reason),
+        ("steps", f"{len(what.steps)}" if what.steps else ""),
+        ("needed", f"{pending.needed} people" if pending.needed > 1 else ""),
+        ("hash", pending.presentation_hash),
+    ]
+    lines: list[Line] = [("bold", f"approval {pending.approval_id} (expires in {_left(pending)})")]
+    lines += [f"{name:12} {value}" for name, value in facts if value not in ("", None)]
+    return lines
+
+
+# --- standing grants --------------------------------------------------------------------------------------------
+
+
+def standing_list() -> None:
+    """List standing grants, with what is left of each.
+
+    Example:
+      surehand standing list
+    """
+    with Control() as control:
+        grants = control.call("standing.list")["grants"]
+    rows = [
+        (one["grant_id"], one["principal"], one["app"], one["actions"], one["risk_max"], one.get("uses_left"))
+        for one in grants
+    ]
+    out().data({"grants": grants}, table(("GRANT", "WHO", "APP", "ACTIONS", "RISK", "LEFT"), rows))
+
+
+def standing_grant(
+    *,
+    principal: Annotated[str, typer.Option("--principal", help="Who, such as uid:1000.")],
+    app: Annotated[str, typer.Option("--app", help="The application's proven identity, as `surehand apps` shows it.")],
+    action: Annotated[list[str], typer.Option("--action", help="An effect, such as desktop.invoke; repeatable.")],
+    issued_by: Annotated[str, typer.Option("--as", help="Who gives it.")],
+    uses: Annotated[int, typer.Option("--uses", min=1, help="How often.")] = 1,
+    minutes: Annotated[int, typer.Option("--minutes", min=1, help="For how long.")] = 60,
+    risk: Annotated[Literal["read", "reversible", "external"], typer.Option("--risk", help="At most.")] = "reversible",
+    place: Annotated[str | None, typer.Option("--place", help="Only this window or origin.")] = None,
+) -> None:
+    """Give leave for several uses of named actions in one application. Never covers consequential actions.
+
+    Example:
+      surehand standing grant --principal uid:7 --app exe:/usr/bin/mousepad --action desktop.invoke --as ann
+    """
+    grant = convert(
+        StandingGrant,
+        {
+            "grant_id": f"sg-{uuid.uuid4().hex[:12]}",
+            "principal": principal,
+            "app": app,
+            "actions": action,
+            "risk_max": risk,
+            "uses_max": uses,
+            "expires_at_ms": round(time.time() * 1000) + minutes * 60_000,
+            "issued_by": issued_by,
+            **({} if place is None else {"place": place}),
+        },
+    )
+    with Control() as control:
+        found = control.call("standing.grant", {"grant": to_value(grant)})
+    out().data(found, f"{grant.grant_id}: {uses} uses for {minutes} minutes")
+
+
+def standing_revoke(grant_id: Annotated[str, typer.Argument(help="The grant's id.")]) -> None:
+    """Take a standing grant back.
+
+    Example:
+      surehand standing revoke sg-1f2e3d4c5b6a
+    """
+    with Control() as control:
+        found = control.call("standing.revoke", {"grant_id": grant_id})
+    out().data(found, f"{grant_id}: revoked")
+
+
+COMMANDS: Final[dict[str, Any]] = {"list": list_, "show": show, "approve": approve, "deny": deny}
+STANDING: Final[dict[str, Any]] = {"list": standing_list, "grant": standing_grant, "revoke": standing_revoke}

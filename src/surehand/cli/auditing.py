@@ -1,0 +1,157 @@
+"""`surehand audit`: verify the evidence, show it, make a page of it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+
+from surehand.cli.output import EXIT_REFUSED, Finished, Line, out, table
+from surehand.client.control import Control
+from surehand.client.display import escape
+from surehand.errors import SurehandError, Unavailable
+
+_AUDIT_MS: Final = 600_000
+
+
+def verify(
+    journal: Annotated[
+        str | None, typer.Argument(help="A closed journal or an export. Default: a copy of the daemon's own.")
+    ] = None,
+) -> None:
+    """Check every hash, link, version, terminal and permit, from the stored bytes.
+
+    Examples:
+      surehand audit verify
+      surehand audit verify backup/journal.db --json
+
+    The auditor shares no code with the writer; `surehand-verify` is the same auditor as a program of its own.
+    """
+    with out().working("verifying"):
+        verdict = _of_daemon() if journal is None else _of_file(Path(journal))
+    if verdict.get("ok"):
+        out().data(verdict, _verdict_lines(verdict))
+        return
+    reason = verdict.get("reason") or "it does not verify"
+    error = SurehandError(f"the journal is not whole: {reason}", code="journal_recovery", details=verdict)
+    raise Finished(out().failed(error, exit_code=EXIT_REFUSED))
+
+
+def _of_daemon() -> dict[str, Any]:
+    with Control() as control:
+        return control.call("audit.verify", wait_ms=_AUDIT_MS)
+
+
+def _of_file(path: Path) -> dict[str, Any]:
+    from surehand.verify.audit import audit  # noqa: PLC0415 - the auditor loads for this alone
+    from surehand.verify.sources import NotReadable  # noqa: PLC0415
+
+    try:
+        return audit(path).to_value()
+    except NotReadable as error:
+        raise Unavailable(str(error), fix="name a closed journal; stop its daemon, or let the daemon verify") from error
+
+
+def _verdict_lines(verdict: dict[str, Any]) -> list[Line]:
+    head = f"head {verdict.get('events')}:{verdict.get('head')}"
+    return [("good", f"OK: {verdict.get('reason', 'whole')}"), f"{verdict.get('events')} events, {head}"]
+
+
+def show(
+    *,
+    after: Annotated[int, typer.Option("--after", min=0, help="Only events after this number.")] = 0,
+    limit: Annotated[int, typer.Option("--limit", min=1, max=10_000, help="At most so many.")] = 100,
+    operation: Annotated[str | None, typer.Option("--operation", help="Only this operation.")] = None,
+    principal: Annotated[str | None, typer.Option("--principal", help="Only this principal's operations.")] = None,
+    type_: Annotated[str | None, typer.Option("--type", help="Only events of this type.")] = None,
+    session: Annotated[str | None, typer.Option("--session", help="Only this session.")] = None,
+) -> None:
+    """Show events of the journal, oldest first.
+
+    Examples:
+      surehand audit show --operation op-5f1c…
+      surehand audit show --type operation.terminal.v1 --json
+    """
+    params: dict[str, Any] = {"after_seq": after, "limit": limit}
+    wishes = {"operation_id": operation, "principal": principal, "type": type_, "session": session}
+    params.update({name: value for name, value in wishes.items() if value is not None})
+    with Control() as control:
+        found = control.call("audit.show", params, wait_ms=_AUDIT_MS)
+    rows = [
+        (one["seq"], one["occurred_at"], one["type"], one["actor"], one["stream"], one["record_hash"][:12])
+        for one in found["events"]
+    ]
+    out().data(found, table(("SEQ", "AT", "TYPE", "ACTOR", "STREAM", "HASH"), rows))
+
+
+def report(
+    file: Annotated[str, typer.Argument(help="Where to write the page.")],
+    after: Annotated[int, typer.Option("--after", min=0, help="Only events after this number.")] = 0,
+) -> None:
+    """Write a page of the evidence: every operation with its events, and the auditor's verdict. One file, no script.
+
+    Example:
+      surehand audit report evidence.html
+    """
+    with Control() as control, out().working("reading the journal"):
+        found = control.call("audit.report", {"after_seq": after}, wait_ms=_AUDIT_MS)
+    try:
+        Path(file).write_text(page(found), "utf-8")
+    except OSError as error:
+        raise Unavailable(f"cannot write {file}: {error.strerror}", fix="name another file") from error
+    operations = found.get("operations") or {}
+    out().data(
+        {"file": file, "operations": len(operations), "verdict": found.get("verdict")},
+        f"{file}: {len(operations)} operations",
+    )
+
+
+def page(found: dict[str, Any]) -> str:
+    """Return a self-contained HTML page of an `audit.report` answer; everything in it is escaped."""
+    verdict = found.get("verdict") or {}
+    good = bool(verdict.get("ok"))
+    head = found.get("head") or {}
+    facts = (
+        ("verdict", f"{'whole' if good else 'NOT WHOLE'}: {verdict.get('reason', '')}"),
+        ("head", f"{head.get('seq')}:{head.get('record_hash')}"),
+        ("trust level", found.get("trust_level")),
+        ("authority", found.get("authority_mode")),
+    )
+    rows = "".join(f"<tr><th>{escape(name)}</th><td>{escape(value)}</td></tr>" for name, value in facts)
+    operations = "".join(_operation(stream, events) for stream, events in (found.get("operations") or {}).items())
+    return (
+        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>Surehand evidence</title><style>{_STYLE}</style>'
+        f'<h1>Evidence</h1><table class="{"good" if good else "bad"}">{rows}</table>{operations}</html>'
+    )
+
+
+def _operation(stream: str, events: list[dict[str, Any]]) -> str:
+    last = events[-1] if events else {}
+    kind = (last.get("payload") or {}).get("kind") or last.get("type", "")
+
+    def payload(one: dict[str, Any]) -> str:
+        return escape(json.dumps(one.get("payload"), ensure_ascii=False, indent=1, sort_keys=True))
+
+    body = "".join(
+        f"<tr><td>{escape(one.get('seq'))}</td><td>{escape(one.get('occurred_at'))}</td>"
+        f"<td>{escape(one.get('type'))}</td><td><code>{escape(str(one.get('record_hash'))[:16])}</code></td>"
+        f"<td><pre>{payload(one)}</pre></td></tr>"
+        for one in events
+    )
+    return (
+        f"<details><summary><b>{escape(kind)}</b> {escape(stream.partition('/')[2])}</summary>"
+        f"<table><tr><th>seq</th><th>at</th><th>event</th><th>hash</th><th>payload</th></tr>{body}</table></details>"
+    )
+
+
+_STYLE: Final = (
+    "body{font:14px/1.5 system-ui,sans-serif;max-width:72em;margin:2em auto;padding:0 1em;color:#1c2430}"
+    "table{border-collapse:collapse;width:100%}th,td{text-align:left;vertical-align:top;padding:.2em .8em;"
+    "border-bottom:1px solid #e2e5ea}pre{margin:0;white-space:pre-wrap;font-size:12px}"
+    "table.good{border-left:4px solid #1a7f4b}table.bad{border-left:4px solid #b3261e}"
+    "details{margin:.6em 0}summary{cursor:pointer}"
+)
+
+COMMANDS: Final[dict[str, Any]] = {"verify": verify, "show": show, "report": report}

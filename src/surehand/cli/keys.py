@@ -1,0 +1,117 @@
+"""`surehand keys`: which keys there are, and an approver's own key."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pwd
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from surehand.cli.output import out, table
+from surehand.client.control import Control
+from surehand.core.wire.places import places, state_dir
+from surehand.errors import InvalidRequest, PermissionMissing, SurehandError, Unavailable
+from surehand.model.record import to_value
+
+if TYPE_CHECKING:
+    from surehand.signing.ed25519 import SigningKey
+    from surehand.signing.keystore import KeyStore
+
+KeysOption = Annotated[str | None, typer.Option("--keys", help="Folder of approver keys. Default: the daemon's own.")]
+
+
+def store(folder: str | None) -> KeyStore:
+    """Open the approver's key store."""
+    from surehand.signing.keystore import KeyStore  # noqa: PLC0415 - cryptography loads for these commands alone
+
+    home = pwd.getpwuid(os.getuid()).pw_dir
+    default = state_dir(os.environ, home, places(os.environ, os.getuid()))
+    return KeyStore.open(Path(folder) if folder is not None else Path(default) / "keys")
+
+
+def approver_key(folder: str | None, approver: str | None) -> tuple[str, SigningKey]:
+    """Return an approver's name and private key; asks for the passphrase where it has one.
+
+    Raises:
+        InvalidRequest: no key, or several and none named.
+    """
+    keys = store(folder)
+    names = [one.approver for one in keys.approvers()]
+    if approver is None and len(names) != 1:
+        raise InvalidRequest(
+            f"{len(names)} approver keys are here",
+            fix="name one with --as" if names else "make one: surehand keys create NAME",
+            details={"approvers": names},
+        )
+    name = approver if approver is not None else names[0]
+    try:
+        return name, keys.approver(name)
+    except SurehandError as error:
+        if "needs a passphrase" not in error.message:
+            raise
+    return name, keys.approver(name, passphrase=_passphrase(f"Passphrase of {name}: "))
+
+
+def _passphrase(prompt: str) -> str:
+    import getpass  # noqa: PLC0415 - beside its only use
+
+    if not sys.stdin.isatty():
+        raise PermissionMissing("the passphrase is asked for at a terminal only", fix="run this in a terminal")
+    return getpass.getpass(prompt, stream=sys.stderr)
+
+
+def show(keys: KeysOption = None) -> None:
+    """Show which keys there are: the daemon's by what they are for, and your approver keys. Never a key itself.
+
+    Example:
+      surehand keys show
+    """
+    daemon: dict[str, Any] | None = None
+    with contextlib.suppress(Unavailable), Control() as control:
+        daemon = control.call("keys")
+    mine = [to_value(one) for one in store(keys).approvers()]
+    rows = [(one["approver"], one["key_id"], one["public_key"]) for one in mine]
+    lines = table(("APPROVER", "KEY", "PUBLIC KEY"), rows) if rows else ["no approver key here"]
+    lines += [f"daemon {name}: {value}" for name, value in (daemon or {"keys": "no daemon answers"}).items()]
+    out().data({"daemon": daemon, "approvers": mine}, lines)
+
+
+def create(
+    approver: Annotated[str, typer.Argument(help="Your name as an approver: letters, digits, . _ -")],
+    passphrase: Annotated[bool, typer.Option("--passphrase", help="Seal it; asked for at each answer.")] = False,
+    keys: KeysOption = None,
+) -> None:
+    """Make an approver's key pair, and show its public half as the configuration lists it.
+
+    Example:
+      surehand keys create ann --passphrase
+
+    At level A the daemon takes the keys in its own folder after its next start. Where its configuration lists
+    approvers, the printed lines go there; only its operator may write it, and the private half stays with you.
+    """
+    words = _new_passphrase() if passphrase else None
+    made = store(keys).create_approver(approver, passphrase=words)
+    lines = [
+        "[[approvers]]",
+        f'approver = "{made.approver}"',
+        f'key_id = "{made.key_id}"',
+        f'public_key = "{made.public_key}"',
+    ]
+    out().note(
+        "a running daemon knows the key after a restart (`surehand stop`); where its configuration lists approvers, add:"
+    )
+    out().data({**to_value(made), "config": "\n".join(lines) + "\n"}, lines)
+
+
+def _new_passphrase() -> str:
+    first = _passphrase("New passphrase: ")
+    if first != _passphrase("Again: "):
+        raise InvalidRequest("the two differ; nothing was made")
+    return first
+
+
+COMMANDS: Final[dict[str, Any]] = {"show": show, "create": create}

@@ -1,0 +1,212 @@
+"""Commands about this machine and this installation: doctor, version, policy files, a bundle for support."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import platform
+import sys
+import tarfile
+import time
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+
+from surehand.cli.output import EXIT_OK, EXIT_UNAVAILABLE, Finished, Line, out
+from surehand.client.control import Control
+from surehand.core.wire.places import Places, places
+from surehand.errors import SurehandError, Unavailable
+from surehand.limits import LOG_TAIL_BYTES
+
+_DEPENDENCIES: Final = (
+    "apsw",
+    "cryptography",
+    "dbus-fast",
+    "google-re2",
+    "isal",
+    "msgspec",
+    "numpy",
+    "orjson",
+    "pynacl",
+    "rich",
+    "typer",
+    "xcffib",
+)
+
+
+def doctor() -> None:
+    """Say what works on this machine, and how to fix what does not. Looks only; changes nothing, starts nothing.
+
+    Examples:
+      surehand doctor
+      surehand doctor --json | jq '.data.facts[] | select(.ok|not)'
+
+    Exit code 3 where isolated desktops cannot work yet.
+    """
+    with out().working("looking around"):
+        facts = [*_installation(), _daemon(), *_desktops()]
+    blocked = [fact for fact in facts if fact["needed"] and not fact["ok"]]
+    lines: list[Line] = []
+    for fact in facts:
+        mark, colour = ("ok  ", "good") if fact["ok"] else ("MISS", "bad") if fact["needed"] else ("lack", "warn")
+        lines.append((colour, f"{mark} {fact['name']:24} {fact['detail']}"))
+        if fact["fix"]:
+            lines.append(f"     fix: {fact['fix']}")
+    level = (
+        "Trust level A unless the operator separates uids: it restrains agents that have Surehand's tools only; an "
+        "agent with a shell of the same user can reach keys and sockets."
+    )
+    summary = f"{len(blocked)} things keep desktops from working" if blocked else "isolated desktops work here"
+    value = {"facts": facts, "desktops_work": not blocked, "trust_level_note": level}
+    if blocked and out().as_json:
+        error = Unavailable(summary, fix="; ".join(fact["fix"] for fact in blocked if fact["fix"]), details=value)
+        raise Finished(out().failed(error))
+    out().data(value, [*lines, "", level, ("bad" if blocked else "good", summary)])
+    raise Finished(EXIT_UNAVAILABLE if blocked else EXIT_OK)
+
+
+def _fact(name: str, *, ok: bool, detail: str, fix: str | None = None, needed: bool = False) -> dict[str, Any]:
+    return {"name": name, "ok": ok, "detail": detail, "fix": None if ok else fix, "needed": needed}
+
+
+def _installation() -> list[dict[str, Any]]:
+    found = [_fact("python", ok=sys.version_info >= (3, 11), detail=platform.python_version(), fix="use Python 3.11")]
+    missing = [name for name in _DEPENDENCIES if _version(name) is None]
+    detail = f"surehand {_version('surehand') or 'from source'}" + (
+        f"; missing {', '.join(missing)}" if missing else ""
+    )
+    found.append(_fact("packages", ok=not missing, detail=detail, fix="install surehand again", needed=True))
+    return found
+
+
+def _daemon() -> dict[str, Any]:
+    try:
+        with Control() as control:
+            who = control.call("ps")
+    except Unavailable as error:
+        detail = "none runs; clients start one by themselves" if error.message == "no daemon answers" else error.message
+        return _fact("daemon", ok=True, detail=detail)
+    except SurehandError as error:
+        return _fact("daemon", ok=False, detail=error.message, fix=error.fix)
+    return _fact("daemon", ok=True, detail=f"runs, {len(who.get('sessions', ()))} sessions")
+
+
+def _desktops() -> list[dict[str, Any]]:
+    from surehand.daemon import entry  # noqa: PLC0415 - the runtime's own look around; loaded by this command alone
+
+    return entry.doctor_facts()
+
+
+def version_() -> None:
+    """Show the version.
+
+    Example:
+      surehand version
+    """
+    found = {"surehand": _version("surehand") or "from source", "python": platform.python_version()}
+    out().data(found, f"surehand {found['surehand']} (Python {found['python']})")
+
+
+def _version(name: str) -> str | None:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None
+
+
+def support_bundle(
+    file: Annotated[str, typer.Argument(help="Where to write the .tar.gz.")] = "surehand-support.tar.gz",
+) -> None:
+    """Collect what helps to find a fault: versions, doctor, daemon state, the end of its log. Redacted.
+
+    Example:
+      surehand support-bundle
+
+    It holds no keys, no content of screens or requests, no environment and no journal. Look through it before you
+    send it.
+    """
+    where = places(os.environ, os.getuid())
+    parts: dict[str, Any] = {
+        "versions.json": {name: _version(name) for name in ("surehand", *_DEPENDENCIES)}
+        | {"python": platform.python_version(), "kernel": platform.release(), "machine": platform.machine()},
+        "doctor.json": [*_installation(), _daemon(), *_desktops()],
+        "daemon.json": _daemon_state(),
+        "log-end.txt": _log_end(where),
+    }
+    try:
+        with tarfile.open(file, "w:gz") as bundle:
+            for name, value in parts.items():
+                text = value if isinstance(value, str) else json.dumps(value, indent=1, ensure_ascii=False)
+                _add(bundle, f"surehand-support/{name}", _redacted(text))
+    except OSError as error:
+        raise Unavailable(f"cannot write {file}: {error.strerror}", fix="name another file") from error
+    Path(file).chmod(0o600)
+    out().data({"file": file, "parts": sorted(parts)}, f"{file}: {', '.join(sorted(parts))}")
+
+
+def _daemon_state() -> dict[str, Any]:
+    """Return counts and modes of the running daemon; nothing that names an application, a window or an operation."""
+    with contextlib.suppress(SurehandError), Control() as control:
+        who = control.call("ps")
+        counts = {name: len(who.get(name) or ()) for name in ("sessions", "desktops", "in_flight", "unresolved")}
+        return {"answers": True, "counts": counts, "policy": control.call("policy")}
+    return {"answers": False}
+
+
+def _log_end(where: Places) -> str:
+    try:
+        with Path(where.log).open("rb") as log:
+            log.seek(max(0, log.seek(0, os.SEEK_END) - LOG_TAIL_BYTES))
+            return log.read().decode("utf-8", "replace")
+    except OSError:
+        return ""
+
+
+def _redacted(text: str) -> str:
+    """Take out who and where: the home folder and the user's name."""
+    home = str(Path.home())
+    if len(home) > 1:
+        text = text.replace(home, "~")
+    user = os.environ.get("USER") or ""
+    return text.replace(f"/{user}/", "/USER/") if user else text
+
+
+def _add(bundle: tarfile.TarFile, name: str, text: str) -> None:
+    data = text.encode("utf-8")
+    info = tarfile.TarInfo(name)
+    info.size, info.mode, info.mtime = len(data), 0o600, int(time.time())
+    bundle.addfile(info, io.BytesIO(data))
+
+
+def policy_check(
+    config: Annotated[str | None, typer.Option("--config", help="Configuration file. Default: the operator's.")] = None,
+) -> None:
+    """Read the configuration and the rule file as a daemon would, and say what they mean. Changes nothing.
+
+    Example:
+      surehand policy check
+    """
+    from surehand.daemon import entry  # noqa: PLC0415 - reads operator files; loaded by this command alone
+
+    found = entry.check_policy(config)
+    lines: list[Line] = [f"{name:14} {value}" for name, value in found.items()]
+    out().data(found, lines)
+
+
+def policy_show() -> None:
+    """Show which policy the running daemon applies.
+
+    Example:
+      surehand policy show
+    """
+    with Control() as control:
+        found = control.call("policy")
+    out().data(found, [f"{name:14} {value}" for name, value in found.items()])
+
+
+COMMANDS: Final[dict[str, Any]] = {"doctor": doctor, "version": version_, "support-bundle": support_bundle}
+POLICY: Final[dict[str, Any]] = {"check": policy_check, "show": policy_show}
