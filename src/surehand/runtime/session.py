@@ -115,6 +115,8 @@ class Session:
     captures: OrderedDict[str, Capture] = field(default_factory=OrderedDict)
     read_decisions: dict[tuple[str, ...], str] = field(default_factory=dict)
     scene_counter: int = 0
+    #: Random, so that a scene of one session can never be named in another.
+    scene_mark: str = field(default_factory=lambda: secrets.token_hex(8))
     closed: bool = False
 
     @property
@@ -125,7 +127,7 @@ class Session:
     def next_scene_id(self) -> str:
         """Return an id no other scene of this session has."""
         self.scene_counter += 1
-        return f"sc{self.scene_counter}"
+        return f"sc{self.scene_counter}-{self.scene_mark}"
 
     def keep_scene(self, scene: Scene) -> None:
         """Remember a scene so that its targets can be named for a while."""
