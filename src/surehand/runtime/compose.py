@@ -16,8 +16,6 @@ from surehand.adapters.atspi.acting import AtspiActor
 from surehand.adapters.atspi.observer import AtspiObserver
 from surehand.adapters.journal_sqlite import SqliteJournal
 from surehand.adapters.process import ProcessActor
-from surehand.adapters.x11.actor import X11Actor
-from surehand.adapters.x11.interruptions import X11Interruptions
 from surehand.adapters.x11.screen import X11Screen
 from surehand.adapters.x11.windows import locate
 from surehand.core.approval import Approver
@@ -48,6 +46,7 @@ from surehand.runtime.watch import Watcher
 from surehand.signing import ed25519
 from surehand.signing.keyring import load_keyring
 from surehand.signing.keystore import KeyStore
+from surehand.signing.private_files import private_directory
 from surehand.verify.audit import audit
 
 _DENIED_APPS: Final = "SUREHAND_DENIED_APPS"
@@ -67,6 +66,7 @@ async def build_host(config: Config, *, state_dir: Path, denied_apps: str | None
         SurehandError: a policy, key or journal file that is not as it must be; says how to mend it.
     """
     clock = SystemClock()
+    private_directory(state_dir)
     keys = KeyStore.open(state_dir / KEYS_NAME)
     journal = SqliteJournal.open(state_dir / JOURNAL_NAME, clock=clock)
     listed = os.environ.get(_DENIED_APPS, "") if denied_apps is None else denied_apps
@@ -207,10 +207,6 @@ async def open_desk(record: DesktopRecord, clock: Clock) -> Desk:
 
     observer = AtspiObserver(record.a11y_bus_address, desktop=record.name, window_origin=origin)
     await observer.start()
-    interruptions = X11Interruptions(record.display, record.xauthority)
-    await interruptions.open()
-    pointer = X11Actor(record.display, record.xauthority, screen=screen, live_reader=observer.live)
-    await pointer.open()
 
     async def launch(argv: Sequence[str]) -> int:
         desktop = await IsolatedDesktop.attach(record)
@@ -221,10 +217,9 @@ async def open_desk(record: DesktopRecord, clock: Clock) -> Desk:
         isolation="isolated" if record.isolation == "isolated" else "display_only",
         root=root_surface(record.name),
         observers=(observer,),
-        actors=(AtspiActor(observer), pointer, ProcessActor(launch)),
+        actors=(AtspiActor(observer), ProcessActor(launch)),
         screen=screen,
-        interruptions=interruptions,
-        closers=[screen.close, observer.close, interruptions.close, pointer.close],
+        closers=[screen.close, observer.close],
     )
 
 
