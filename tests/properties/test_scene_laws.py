@@ -194,7 +194,7 @@ def test_the_text_form_is_deterministic_bounded_and_cannot_be_forged(seed, nodes
 @given(st.integers(0, 2**32))
 def test_pruning_keeps_all_that_can_be_acted_upon(seed):
     scene = Watcher(World(seed).root).observe()
-    shown = {element.place for element in prune(scene.tree)}
+    shown = set(prune(scene.tree).places)
     for place, node in enumerate(scene.tree.nodes):
         if node.capabilities & ACTIVE_CAPABILITIES:
             assert place in shown

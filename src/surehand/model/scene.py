@@ -66,7 +66,7 @@ CAPABILITIES: Final = frozenset([
 # fmt: on
 
 
-class Node(msgspec.Struct, frozen=True, kw_only=True):
+class Node(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One accessible object as read. `handle` names the live object: opaque, unique on its desktop, never reused
     while anyone holds it. `value` is None for secrets. `bounds` are desktop pixels (x, y, width, height).
     """  # noqa: D205
@@ -157,7 +157,7 @@ class Provenance(Record, frozen=True, kw_only=True):
     host_opt_ins: tuple[str, ...] = ()
 
 
-class SceneTarget(msgspec.Struct, frozen=True, kw_only=True):
+class SceneTarget(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One element of a scene: `label` within the session, `index` into the tree, and the hashes that fence it."""
 
     label: str

@@ -58,16 +58,15 @@ class Part(NamedTuple):
 
 
 class Context(NamedTuple):
-    """An element's context: its parts from the element outwards, their text outermost first, their hash."""
+    """An element's context: its parts from the element outwards, their text outermost first, their hash.
+
+    `handles` are exactly the nodes it was computed from, each once.
+    """
 
     parts: tuple[Part, ...]
     text: str
     hash: str
-
-    @property
-    def handles(self) -> tuple[str, ...]:
-        """Return exactly the nodes the context was computed from, each once."""
-        return tuple(dict.fromkeys(handle for part in self.parts for handle in part.handles))
+    handles: tuple[str, ...]
 
     @property
     def row(self) -> Part | None:
@@ -151,7 +150,8 @@ class Contexts:
                 text = PART_SEPARATOR.join(part.text for part in reversed(parts))
                 found = (text, context_hash(key))
             self._digests[key] = found
-        return Context(parts, *found)
+        handles = tuple(dict.fromkeys(handle for part in parts for handle in part.handles))
+        return Context(parts, *found, handles)
 
     def _extend(self, context: Context, part: Part) -> Context:
         return self._make((part, *context.parts)[: limits.CONTEXT_PARTS_MAX])

@@ -18,47 +18,60 @@ from surehand.model.scene import Node, Tree
 
 _STRUCTURE: Final = WRAPPER_ROLES | {"cell", "page", "scrollpane", "separator", "split", "tabpanel"}
 _PASSIVE: Final = TEXT_ROLES - {"text"} | {"icon", "image"}
+#: All others are always shown.
+_QUESTIONED: Final = _STRUCTURE | _PASSIVE
 
 
 class Shown(NamedTuple):
-    """An element the text form shows.
+    """The elements the text form shows, in document order, as lists side by side.
 
-    `place` in the tree; `over`, the place of the shown element around it, −1 for the top; `depth` among the shown;
-    `label`, the text of labels that are not shown themselves.
+    `places` in the tree; `overs`, the places of the shown elements around them, −1 for the top; their `depths` among
+    the shown; `told`, by place, the texts of labels that are not shown themselves.
     """
 
-    place: int
-    over: int
-    depth: int
-    label: str
+    places: list[int]
+    overs: list[int]
+    depths: list[int]
+    told: dict[int, str]
 
 
-def prune(tree: Tree, within: int = 0) -> list[Shown]:
-    """Return what is shown of the subtree at `within`, in document order; the top of it always."""
+def prune(tree: Tree, within: int = 0) -> Shown:
+    """Return what is shown of the subtree at `within`; the top of it always."""
     index = index_of(tree)
     if not tree.nodes:
-        return []
+        return Shown([], [], [], {})
     told, said = _labels(tree, index)
-    shown = [Shown(within, -1, 0, told.get(within, ""))]
-    parents, nodes = tree.parents, tree.nodes
-    #: The nearest shown element at or above each place, as a place in `shown`.
-    above = {within: 0}
-    for place in range(within + 1, index.ends[within]):
-        over = above[parents[place]]
+    parents, nodes, ends = tree.parents, tree.nodes, index.ends
+    shown = Shown([within], [-1], [0], told)
+    places, overs, depths, _ = shown
+    #: The nearest shown element at or above each place from `within` on: its place, and the depth below it.
+    above = [within]
+    below = [1]
+    for place in range(within + 1, ends[within]):
+        parent = parents[place] - within
+        over, depth = above[parent], below[parent]
         node = nodes[place]
-        leaf = index.ends[place] == place + 1
-        if place in said or not (told.get(place) or _means_something(node, nodes[shown[over].place], leaf=leaf)):
-            above[place] = over
+        if place in said:
+            keep = False
+        elif node.role not in _QUESTIONED or place in told:
+            keep = True
         else:
-            above[place] = len(shown)
-            shown.append(Shown(place, shown[over].place, shown[over].depth + 1, told.get(place, "")))
+            keep = _means_something(node, nodes[over], leaf=ends[place] == place + 1)
+        if keep:
+            places.append(place)
+            overs.append(over)
+            depths.append(depth)
+            over, depth = place, depth + 1
+        above.append(over)
+        below.append(depth)
     return shown
 
 
 def _means_something(node: Node, over: Node, *, leaf: bool) -> bool:
-    if node.capabilities & ACTIVE_CAPABILITIES or node.secret or "focused" in node.states:
+    """Decide about an element of a questioned role."""
+    if not node.capabilities.isdisjoint(ACTIVE_CAPABILITIES) or node.secret or "focused" in node.states:
         return True
-    if node.role in _STRUCTURE and not node.name and not node.description and not node.value:
+    if node.role in _STRUCTURE and not (node.name or node.description or node.value):
         return False
     if node.role not in _PASSIVE:
         return True

@@ -13,22 +13,24 @@ number. Secret values match nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
+from collections.abc import Set as AbstractSet
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 import re2
 
 from surehand import limits
-from surehand.core.scene.context import Context, Contexts, contexts_of
+from surehand.core.scene.context import Contexts, contexts_of
 from surehand.core.scene.describe import describe
 from surehand.core.scene.fence import index_of_label
 from surehand.core.scene.tree import Memo, TreeIndex, index_of
 from surehand.errors import AmbiguousTarget, InvalidRequest, SurehandError, TargetNotFound, TooLarge
 from surehand.model.query import Filter, Query, Rect, TextMatch
-from surehand.model.scene import ROLE_ALIASES, ROLES, STATES, Bounds, Node, Scene
+from surehand.model.scene import ROLE_ALIASES, ROLES, STATES, Bounds, Scene
 
-Predicate = Callable[[int], bool]
+#: Keeps of some places, in order, those that pass.
+Sieve = Callable[[Sequence[int]], Sequence[int]]
 
 #: Which source a backend's elements come from; several backends are adapters of one source.
 _SOURCES: Final = {
@@ -171,12 +173,12 @@ class _Finder:
         """Start from the smallest list that is known to hold every match, then test the cheapest filters first."""
         candidates: Sequence[int] = range(len(self._lookup.nodes))
         # Every filter is compiled before any is tested: a wrong one is refused even when nothing is left to test.
-        tests = sorted((self._compile(part) for part in filters), key=lambda compiled: compiled[0])
+        sieves = sorted((self._compile(part) for part in filters), key=lambda compiled: compiled[0])
         for known in filter(None, (self._known(part) for part in filters)):
             if len(known[0]) < len(candidates):
                 candidates = known[0]
-        for _, test in tests:
-            candidates = [index for index in candidates if test(index)]
+        for _, sieve in sieves:
+            candidates = sieve(candidates)
         return candidates
 
     def _known(self, part: Filter) -> tuple[Sequence[int]] | None:
@@ -189,58 +191,78 @@ class _Finder:
             return (self._lookup.with_role(_role(part.role)),)
         return None
 
-    def _compile(self, part: Filter) -> tuple[int, Predicate]:
-        """Return a filter's cost class and its test."""
+    def _compile(self, part: Filter) -> tuple[int, Sieve]:
+        """Return a filter's cost class and its sieve."""
         for field, build in self._BUILDERS.items():
             if getattr(part, field) is not None:
                 return build(self, part)
         raise InvalidRequest("a filter sets exactly one condition")
 
-    def _label(self, part: Filter) -> tuple[int, Predicate]:
+    def _label(self, part: Filter) -> tuple[int, Sieve]:
         only = index_of_label(self._scene, part.label or "")
-        return 0, lambda index: index == only
+        return 0, lambda places: [place for place in places if place == only]
 
-    def _role(self, part: Filter) -> tuple[int, Predicate]:
+    def _role(self, part: Filter) -> tuple[int, Sieve]:
         nodes, role = self._lookup.nodes, _role(part.role or "")
-        return 0, lambda index: nodes[index].role == role
+        return 0, lambda places: [place for place in places if nodes[place].role == role]
 
-    def _state(self, part: Filter) -> tuple[int, Predicate]:
+    def _state(self, part: Filter) -> tuple[int, Sieve]:
         nodes = self._lookup.nodes
         wanted, unwanted = _states(part.state or {})
-        return 1, lambda index: wanted <= nodes[index].states and not (unwanted & nodes[index].states)
+        return 1, lambda places: [
+            place
+            for place in places
+            if wanted <= nodes[place].states and (not unwanted or unwanted.isdisjoint(nodes[place].states))
+        ]
 
-    def _capability(self, part: Filter) -> tuple[int, Predicate]:
+    def _capability(self, part: Filter) -> tuple[int, Sieve]:
         nodes, capability = self._lookup.nodes, part.capability
-        return 1, lambda index: capability in nodes[index].capabilities
+        return 1, lambda places: [place for place in places if capability in nodes[place].capabilities]
 
-    def _source(self, part: Filter) -> tuple[int, Predicate]:
+    def _source(self, part: Filter) -> tuple[int, Sieve]:
         same = _SOURCES.get(self._scene.provenance.backend) == part.source
-        return 0, lambda _: same
+        return 0, lambda places: places if same else []
 
-    def _confidence(self, part: Filter) -> tuple[int, Predicate]:
+    def _confidence(self, part: Filter) -> tuple[int, Sieve]:
         enough = (part.confidence_min or 0) <= _CONFIDENCE_FULL
-        return 0, lambda _: enough
+        return 0, lambda places: places if enough else []
 
-    def _within(self, part: Filter) -> tuple[int, Predicate]:
-        nodes, area = self._lookup.nodes, part.within
-        return 2, lambda index: area is not None and _intersects(nodes[index].bounds, area)
+    def _within(self, part: Filter) -> tuple[int, Sieve]:
+        nodes, area = self._lookup.nodes, part.within or Rect(x=0, y=0, width=0, height=0)
+        return 2, lambda places: [place for place in places if _intersects(nodes[place].bounds, area)]
 
-    def _name(self, part: Filter) -> tuple[int, Predicate]:
+    def _name(self, part: Filter) -> tuple[int, Sieve]:
         nodes = self._lookup.nodes
         cost, test = _text_test(part.name)
-        return cost, lambda index: test(nodes[index].name)
+        return cost, lambda places: _passing(places, [nodes[place].name for place in places], test)
 
-    def _value(self, part: Filter) -> tuple[int, Predicate]:
+    def _value(self, part: Filter) -> tuple[int, Sieve]:
         nodes = self._lookup.nodes
         cost, test = _text_test(part.value)
-        return cost, lambda index: _value_passes(nodes[index], test)
+        return cost, lambda places: _passing(
+            places, [None if nodes[place].secret else nodes[place].value for place in places], test
+        )
 
-    def _context(self, part: Filter) -> tuple[int, Predicate]:
-        contexts = self._lookup.contexts.contexts
+    def _context(self, part: Filter) -> tuple[int, Sieve]:
         cost, test = _text_test(part.context)
-        return cost + 1, lambda index: _context_passes(contexts[index], test)
+        return cost + 1, lambda places: self._pass_context(places, test)
 
-    def _relation(self, part: Filter) -> tuple[int, Predicate]:
+    def _pass_context(self, places: Sequence[int], test: Callable[[str], bool]) -> Sequence[int]:
+        """Keep the places whose context passes as a whole or in any part; many share one context."""
+        contexts = self._lookup.contexts.contexts
+        answers: dict[str, bool] = {}
+        kept: list[int] = []
+        for place in places:
+            context = contexts[place]
+            passes = answers.get(context.hash)
+            if passes is None:
+                passes = test(context.text) or any(test(part.text) for part in context.parts)
+                answers[context.hash] = passes
+            if passes:
+                kept.append(place)
+        return kept
+
+    def _relation(self, part: Filter) -> tuple[int, Sieve]:
         return _RELATIONS[part.relation or ""](self._lookup, self._anchor(part))
 
     _BUILDERS: Final = {
@@ -292,7 +314,7 @@ class _Finder:
         """Describe the elements that pass most of the filters, at least one of them."""
         passed = [0] * len(self._lookup.nodes)
         for part in query.filters:
-            for index in self._passing(part):
+            for index in self._passes(part):
                 passed[index] += 1
         ranked = sorted(
             (index for index, count in enumerate(passed) if count), key=lambda index: (-passed[index], index)
@@ -302,15 +324,14 @@ class _Finder:
         named = [index for index in best if self._lookup.nodes[index].name] or best
         return [describe(self._scene, index) for index in named[: limits.CANDIDATES_MAX]]
 
-    def _passing(self, part: Filter) -> Iterable[int]:
-        relaxed = part
+    def _passes(self, part: Filter) -> Sequence[int]:
         if part.name is not None and part.name.match == "exact" and part.name.text:
             # Wrong case or a part of the name is the usual slip.
             folded = part.name.text.casefold()
             nodes = self._lookup.nodes
             return [index for index, node in enumerate(nodes) if node.name and _alike(node.name.casefold(), folded)]
         try:
-            return self.matches(Query(filters=(relaxed,)))
+            return self.matches(Query(filters=(part,)))
         except SurehandError:
             return ()
 
@@ -319,12 +340,10 @@ def _alike(one: str, other: str) -> bool:
     return one in other or other in one
 
 
-def _context_passes(context: Context, test: Callable[[str], bool]) -> bool:
-    return test(context.text) or any(test(part.text) for part in context.parts)
-
-
-def _value_passes(node: Node, test: Callable[[str], bool]) -> bool:
-    return node.value is not None and not node.secret and test(node.value)
+def _passing(places: Sequence[int], texts: Sequence[str | None], test: Callable[[str], bool]) -> Sequence[int]:
+    """Keep the places whose text passes; equal texts are tested once."""
+    passing = {text for text in set(texts) if text is not None and test(text)}
+    return [place for place, text in zip(places, texts, strict=True) if text in passing]
 
 
 # --- words -----------------------------------------------------------------------------------------------------------
@@ -383,41 +402,55 @@ def _pattern(text: str) -> Any:
 # --- relations -------------------------------------------------------------------------------------------------------
 
 
-def _sibling(lookup: _Lookup, to: int) -> tuple[int, Predicate]:
-    parents = lookup.tree.parents
-    return 0, lambda index: index != to and parents[to] >= 0 and parents[index] == parents[to]
+def _keep_one(only: int) -> Sieve:
+    return lambda places: [place for place in places if place == only]
 
 
-def _ancestor(lookup: _Lookup, to: int) -> tuple[int, Predicate]:
-    above = frozenset(lookup.tree.ancestors(to))
-    return 0, lambda index: index in above
+def _keep_any(wanted: AbstractSet[int]) -> Sieve:
+    return lambda places: [place for place in places if place in wanted]
 
 
-def _contains(lookup: _Lookup, to: int) -> tuple[int, Predicate]:
+def _sibling(lookup: _Lookup, to: int) -> tuple[int, Sieve]:
+    parent = lookup.tree.parents[to]
+    siblings = frozenset(lookup.tree.children[parent]) - {to} if parent >= 0 else frozenset()
+    return 0, _keep_any(siblings)
+
+
+def _descendant(lookup: _Lookup, to: int) -> tuple[int, Sieve]:
+    end = lookup.tree.ends[to]
+    return 0, lambda places: [place for place in places if to < place < end]
+
+
+def _contains(lookup: _Lookup, to: int) -> tuple[int, Sieve]:
     nodes = lookup.nodes
-    return 2, lambda index: index != to and _holds(nodes[index].bounds, nodes[to].bounds)
+    inner = nodes[to].bounds
+    return 2, lambda places: [place for place in places if place != to and _holds(nodes[place].bounds, inner)]
 
 
-def _contained_by(lookup: _Lookup, to: int) -> tuple[int, Predicate]:
+def _contained_by(lookup: _Lookup, to: int) -> tuple[int, Sieve]:
     nodes = lookup.nodes
-    return 2, lambda index: index != to and _holds(nodes[to].bounds, nodes[index].bounds)
+    outer = nodes[to].bounds
+    return 2, lambda places: [place for place in places if place != to and _holds(outer, nodes[place].bounds)]
 
 
-def _labelled_by(lookup: _Lookup, to: int) -> tuple[int, Predicate]:
+def _labelled_by(lookup: _Lookup, to: int) -> tuple[int, Sieve]:
     nodes, handle = lookup.nodes, lookup.nodes[to].handle
-    return 1, lambda index: handle in nodes[index].labelled_by
+    return 1, lambda places: [place for place in places if handle in nodes[place].labelled_by]
 
 
-def _in_row(lookup: _Lookup, to: int) -> tuple[int, Predicate]:
+def _in_row(lookup: _Lookup, to: int) -> tuple[int, Sieve]:
     rows = lookup.contexts.row_keys
-    return 0, lambda index: index != to and rows[to] is not None and rows[index] == rows[to]
+    row = rows[to]
+    if row is None:
+        return 0, lambda _: []
+    return 0, lambda places: [place for place in places if place != to and rows[place] == row]
 
 
-_RELATIONS: Final[dict[str, Callable[[_Lookup, int], tuple[int, Predicate]]]] = {
-    "parent": lambda lookup, to: (0, lambda index: index == lookup.tree.parents[to]),
-    "child": lambda lookup, to: (0, lambda index: lookup.tree.parents[index] == to),
-    "ancestor": _ancestor,
-    "descendant": lambda lookup, to: (0, lambda index: to < index < lookup.tree.ends[to]),
+_RELATIONS: Final[dict[str, Callable[[_Lookup, int], tuple[int, Sieve]]]] = {
+    "parent": lambda lookup, to: (0, _keep_one(lookup.tree.parents[to])),
+    "child": lambda lookup, to: (0, _keep_any(frozenset(lookup.tree.children[to]))),
+    "ancestor": lambda lookup, to: (0, _keep_any(frozenset(lookup.tree.ancestors(to)))),
+    "descendant": _descendant,
     "sibling": _sibling,
     "contains": _contains,
     "contained-by": _contained_by,
@@ -435,7 +468,10 @@ def _intersects(bounds: Bounds | None, area: Rect) -> bool:
         return False
     x, y, width, height = bounds
     return (
-        min(width, height, area.width, area.height) > 0
+        width > 0
+        and height > 0
+        and area.width > 0
+        and area.height > 0
         and x < area.x + area.width
         and area.x < x + width
         and y < area.y + area.height

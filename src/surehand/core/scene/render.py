@@ -116,20 +116,23 @@ def _render(scene: Scene, options: RenderOptions) -> Rendering:
                 details={"element": options.within},
             )
         within = found
+    shown = prune(scene.tree, within)
     # The window's own line stands for the top of its tree, and not for the top of a part of it.
-    elements = prune(scene.tree, within)[0 if within else 1 :]
-    lines_max = options.nodes_max + (1 if within else 0)
+    first = 0 if within else 1
+    lines_max = options.nodes_max + 1 - first
     lines = [_window_line(scene)]
     keys = [""]
     size = _size(lines[0])
-    for element in elements:
-        line = _line(scene, element, bounds=options.bounds)
+    for which in range(first, len(shown.places)):
+        if len(lines) == lines_max:
+            break
+        line = _line(scene, shown, which, bounds=options.bounds)
         size += 1 + _size(line)
-        if len(lines) == lines_max or size > limits.RENDER_BYTES_MAX:
+        if size > limits.RENDER_BYTES_MAX:
             break
         lines.append(line)
-        keys.append(scene.targets[element.place].label)
-    omitted = len(elements) - len(lines) + 1
+        keys.append(scene.targets[shown.places[which]].label)
+    omitted = max(0, len(shown.places) - first) - len(lines) + 1
     if omitted:
         omitted = _mark(lines, keys, omitted)
     return Rendering(lines=tuple(lines), keys=tuple(keys), omitted=omitted)
@@ -172,23 +175,24 @@ def _window_line(scene: Scene) -> str:
     return " ".join(words)
 
 
-def _line(scene: Scene, shown: Shown, *, bounds: bool) -> str:
-    node = scene.tree.nodes[shown.place]
-    words = [f"{'  ' * shown.depth}[{scene.targets[shown.place].label}] {token(node.role)}"]
+def _line(scene: Scene, shown: Shown, which: int, *, bounds: bool) -> str:
+    place, over = shown.places[which], shown.overs[which]
+    node = scene.tree.nodes[place]
+    words = [f"{'  ' * shown.depths[which]}[{scene.targets[place].label}] {token(node.role)}"]
     if node.name:
         words.append(quote(node.name))
     value = None if node.secret else node.value
     if value and value != node.name:
         words.append(f"value={quote(value)}")
-    if shown.label:
-        words.append(f"label={quote(shown.label)}")
+    if label := shown.told.get(place):
+        words.append(f"label={quote(label)}")
     if node.description and node.description != node.name:
         words.append(f"desc={quote(node.description)}")
-    if node.capabilities & ACTIVE_CAPABILITIES:
-        row = contexts_of(scene.tree).contexts[shown.place].row
+    if not node.capabilities.isdisjoint(ACTIVE_CAPABILITIES):
+        row = contexts_of(scene.tree).contexts[place].row
         if row is not None and row.texts != (node.name,):
             words.append(f"in={quote(row.text)}")
-    words += _states(node, scene.tree.nodes[shown.over] if shown.over >= 0 else None)
+    words += _states(node, scene.tree.nodes[over] if over >= 0 else None)
     if value is not None and node.text_chars is not None and node.text_chars > len(value):
         words.append(f"chars={node.text_chars}")
     if bounds:
