@@ -88,8 +88,8 @@ class Observer(Protocol):
 
     backend: str
 
-    async def surfaces(self) -> tuple[Surface, ...]:
-        """Return every top-level window of every application that answers, front-most unknown."""
+    async def surfaces(self, pid: int | None = None) -> tuple[Surface, ...]:
+        """Return every top-level window of every application that answers, or of the one with this pid."""
 
     async def read(self, surface_id: str) -> Tree:
         """Return the surface's current tree: maintained from events where proven, swept or re-read where not.

@@ -19,6 +19,7 @@ from surehand.core.scene.fence import (
     index_of_label,
 )
 from surehand.core.scene.query import resolve_one
+from surehand.core.scene.tree import index_of
 from surehand.errors import StaleTarget, TargetNotActionable, TargetNotFound
 from surehand.model.actions import Drag, kind_of
 from surehand.model.request import Request
@@ -209,16 +210,9 @@ class Resolver:
         """Refuse an element behind a modal window of its application."""
         if aim.seen is None or aim.index is None:
             return
-        place = next(
-            (
-                index
-                for index, node in enumerate(current.tree.nodes)
-                if node.handle == aim.seen.tree.nodes[aim.index].handle
-            ),
-            None,
-        )
+        place = index_of(current.tree).by_handle.get(aim.seen.tree.nodes[aim.index].handle)
         if place is not None:
-            check_modal(current, place, await desk_of(session).surfaces())
+            check_modal(current, place, await desk_of(session).siblings(current.surface))
 
     def _check_place(self, session: Session, request: Request, aim: Aim, current: Scene) -> None:
         """A place in a picture counts only while window and element under it are where the picture shows them."""

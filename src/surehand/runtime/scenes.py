@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import msgspec
+
 from surehand.core.scene.build import build_scene
 from surehand.core.scene.labels import forget
-from surehand.errors import Unavailable
-from surehand.model.scene import Scene, Surface
+from surehand.errors import Unavailable, WindowNotFound
+from surehand.model.scene import Scene, Surface, Tree
 from surehand.ports import Clock
 from surehand.runtime.session import Desk, Session
 
@@ -52,9 +54,19 @@ class Scenes:
         Raises:
             WindowNotFound, PolicyDenied, Unavailable, AccessibilityDisabled.
         """
-        surface, observer = await desk_of(session).surface(surface_id)
+        desk = desk_of(session)
+        surface, observer = await desk.surface(surface_id)
         self._check_read(session, surface)
-        tree = await observer.read(surface_id)
+        try:
+            tree = await observer.read(surface_id)
+        except WindowNotFound:
+            desk.forget(surface_id)
+            raise
+        if (now := _as_read(surface, tree)) is not surface:
+            desk.update(now)
+            # A new title may be one that policy closes.
+            self._check_read(session, now)
+            surface = now
         scene, session.labels = build_scene(
             tree,
             surface,
@@ -63,12 +75,20 @@ class Scenes:
             session=session.session_id,
             scene_id=session.next_scene_id(),
             now_ms=self._clock.monotonic_ms(),
-            host_opt_ins=desk_of(session).opt_ins,
+            host_opt_ins=desk.opt_ins,
         )
         session.latest[surface_id] = scene
         if hand_out:
             session.keep_scene(scene)
         return scene
+
+
+def _as_read(surface: Surface, tree: Tree) -> Surface:
+    """Return the surface with the title, states and place that its root has in the tree."""
+    root = tree.nodes[0]
+    if (root.name, root.states, root.bounds) == (surface.title, surface.states, surface.bounds):
+        return surface
+    return msgspec.structs.replace(surface, title=root.name, states=root.states, bounds=root.bounds)
 
 
 def desk_of(session: Session) -> Desk:

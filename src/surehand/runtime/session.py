@@ -59,15 +59,30 @@ class Desk:
         return tuple(found.values())
 
     async def surface(self, surface_id: str) -> tuple[Surface, Observer]:
-        """Return a surface's current facts and who reads it.
+        """Return a surface's facts and who reads it; what was listed before is not asked for again.
+
+        Reading it says whether it is still there, and its root says how it is called now.
 
         Raises:
-            WindowNotFound: no such window now.
+            WindowNotFound: no such window.
         """
-        await self.surfaces()
+        if surface_id not in self._surfaces:
+            await self.surfaces()
         if surface_id not in self._surfaces:
             raise WindowNotFound("no such window", fix="list the surfaces again", details={"surface": surface_id})
         return self._surfaces[surface_id], self._owners[surface_id]
+
+    async def siblings(self, surface: Surface) -> tuple[Surface, ...]:
+        """Return the windows of a surface's application now, asking nobody else."""
+        return await self.observer_of(surface.surface_id).surfaces(surface.app.pid)
+
+    def update(self, surface: Surface) -> None:
+        """Remember newer facts of a surface."""
+        self._surfaces[surface.surface_id] = surface
+
+    def forget(self, surface_id: str) -> None:
+        """Forget a surface that is gone."""
+        self._surfaces.pop(surface_id, None)
 
     def observer_of(self, surface_id: str) -> Observer:
         """Return who reads a surface seen before.

@@ -41,7 +41,7 @@ from surehand.model.verification import (
 from surehand.ports import Clock, Dispatched, Observer
 from surehand.runtime.resolve import Aim, handles_of
 from surehand.runtime.run import Run
-from surehand.runtime.scenes import Scenes, desk_of
+from surehand.runtime.scenes import Scenes
 
 #: How long at most until something is noticed that no event of the watched window tells, such as another window.
 _LOOK_MS: Final = 50
@@ -201,20 +201,20 @@ class Watcher:
 
     async def _windows(self, run: Run, expectation: Expectation, reading: Reading) -> Reading:
         """Add the application's windows, their titles and states, where the expectation is about them."""
-        surface = run.aim.surface
+        surface, observer = run.aim.surface, run.aim.observer
         alone = run.aim.node is not None and not needs_scenes(expectation) and not _about_window(expectation)
-        if surface is None or alone:
+        if surface is None or observer is None or alone:
             return reading
         try:
-            found = await desk_of(run.session).surfaces()
+            found = await observer.surfaces(surface.app.pid)
         except SurehandError:
             return reading
         own = next((one for one in found if one.surface_id == surface.surface_id), None)
         scenes: list[Scene] = []
         complete = True
         for one in found:
-            if one.app.pid != surface.app.pid or not needs_scenes(expectation):
-                continue
+            if not needs_scenes(expectation):
+                break
             try:
                 scenes.append(await self._scenes.observe(run.session, one.surface_id, hand_out=False))
             except SurehandError:

@@ -110,9 +110,9 @@ class MemoryApp:
 
     # --- the observer -----------------------------------------------------------------------------------------
 
-    async def surfaces(self) -> tuple[Surface, ...]:
+    async def surfaces(self, pid: int | None = None) -> tuple[Surface, ...]:
         """Return the one window."""
-        return (self.surface,) if self.reachable else ()
+        return (self.surface,) if self.reachable and pid in (None, self.surface.app.pid) else ()
 
     async def read(self, surface_id: str) -> Tree:
         """Return the tree."""
