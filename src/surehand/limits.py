@@ -40,6 +40,7 @@ CHILDREN_READ_MAX: Final = 5_000  # one virtual list of a million rows must not 
 POINT_REGION_PX: Final = 64
 CONTEXT_PARTS_MAX: Final = 8  # the nearest labels around a target; farther ones identify nothing more
 CONTEXT_SCAN_NODES_MAX: Final = 256  # nodes looked at to find one row's label
+CONTEXT_CARD_NODES_MAX: Final = 24  # elements inside one card; a larger box is layout, not a thing
 CONTEXT_ROW_TEXTS_MAX: Final = 6  # texts of a row that may tell it from a row with the same first text
 LABEL_SURFACES_MAX: Final = 256  # windows whose labels one session keeps
 CANDIDATES_MAX: Final = 10  # elements named in one error
@@ -159,6 +160,8 @@ ACTION_ACK_GRACE_MS: Final = 100  # an acting call whose successor was answered 
 # --- input (spec §10) -----------------------------------------------------------------------------------------
 KEYMAP_SETTLE_MS_MAX: Final = 1_000  # a toolkit must have read a changed keymap before the key is sent
 DRAG_STEPS: Final = 24
+GRAB_GATE_MS_MAX: Final = 250  # how long a busy event loop may keep every other program waiting
+LENT_MS_MAX: Final = 60_000  # a keycode lent to a character goes back by then, whether or not it was read
 HELD_MAX: Final = 16  # keys and buttons down at once; more is a defect
 WHEEL_LINES: Final = 3  # lines that a wheel step scrolls in common toolkits
 WHEEL_STEPS_PER_PAGE: Final = 10

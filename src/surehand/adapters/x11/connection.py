@@ -16,7 +16,7 @@ import select
 import socket
 import struct
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -43,6 +43,7 @@ EventHandler = Callable[[Any], None]
 FAMILY_LOCAL: Final = 256
 FAMILY_WILD: Final = 65_535
 _COOKIE: Final = b"MIT-MAGIC-COOKIE-1"
+_CLIENT_MESSAGE: Final = 33
 _AUTHORITY_BYTES_MAX: Final = 1024 * 1024
 
 #: What a request about a vanished window, pixmap or client raises.
@@ -208,6 +209,13 @@ class XServer:
     def get_numbers(self, window: int, name: str) -> tuple[int, ...]:
         """Ask for a property and return its numbers."""
         return self.numbers(self.ask_property(window, name))
+
+    def send_message(self, receiver: int, window: int, kind: str, data: Sequence[int], mask: int) -> None:
+        """Send a client message about `window` to `receiver`; `data` is up to five 32-bit numbers."""
+        numbers = [number & 0xFFFF_FFFF for number in (*data, 0, 0, 0, 0, 0)][:5]
+        event = struct.pack("=BB2xII5I", _CLIENT_MESSAGE, 32, window, self.atom(kind), *numbers)
+        self.core.SendEvent(False, receiver, mask, event)
+        self.conn.flush()
 
     def sync(self) -> int:
         """Wait until the server has handled everything sent before; return the focused window."""

@@ -68,6 +68,21 @@ class X11Screen:
         tracker, _ = self._parts()
         return await self._thread.run(lambda _: tracker.refresh())
 
+    async def wait_for(self, condition: Callable[[Snapshot], bool], timeout_ms: int) -> bool:
+        """Wait until the windows fulfil a condition; false at the time-out. Driven by events, never by a timer."""
+        changed = asyncio.Event()
+        self._listeners.append(changed.set)
+        try:
+            async with asyncio.timeout(timeout_ms / 1000):
+                while not condition(await self.refresh()):
+                    await changed.wait()
+                    changed.clear()
+        except TimeoutError:
+            return False
+        finally:
+            self._listeners.remove(changed.set)
+        return True
+
     async def stacking(self) -> tuple[dict[str, Any], ...]:
         """Return managed windows from front to back.
 

@@ -40,7 +40,8 @@ _WINDOW_PROPERTIES: Final = (
     "_GTK_FRAME_EXTENTS",
     "WM_PROTOCOLS",
 )
-_OTHER_ATOMS: Final = ("_NET_WM_STATE_HIDDEN", "_NET_WM_PING", "WM_DELETE_WINDOW", "WM_PROTOCOLS")
+_MAXIMIZED: Final = ("_NET_WM_STATE_MAXIMIZED_VERT", "_NET_WM_STATE_MAXIMIZED_HORZ")
+_OTHER_ATOMS: Final = ("_NET_WM_STATE_HIDDEN", "_NET_WM_PING", "WM_DELETE_WINDOW", *_MAXIMIZED)
 
 
 class WindowInfo(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,6 +62,7 @@ class WindowInfo(msgspec.Struct, frozen=True, kw_only=True):
     frame_extents: Bounds
     shadow: Bounds
     minimized: bool
+    maximized: bool
     viewable: bool
     focused: bool
     active: bool
@@ -329,6 +331,7 @@ class WindowTracker:
             frame_extents=_four(numbers["_NET_FRAME_EXTENTS"]) if frame != window else (border,) * 4,
             shadow=_four(numbers["_GTK_FRAME_EXTENTS"]),
             minimized=hidden or bool(state and state[0] == _ICONIC),
+            maximized={server.atom(name) for name in _MAXIMIZED} <= set(numbers["_NET_WM_STATE"]),
             viewable=attributes.map_state == xcffib.xproto.MapState.Viewable,
             focused=False,
             active=False,
