@@ -6,6 +6,7 @@ import pytest
 
 from surehand.adapters.atspi.acting_outcome import judge
 from surehand.adapters.atspi.transport import Failure
+from surehand.errors import from_value
 
 _DBUS = "org.freedesktop.DBus.Error."
 _FAMILIES = ["gtk3", "gtk4", "qt5", "qt6", "chromium", "gecko", "other"]
@@ -30,7 +31,9 @@ def test_what_never_left_or_never_arrived_had_no_effect(family):
 
 @pytest.mark.parametrize("name", ["UnknownObject", "UnknownMethod", "UnknownInterface", "InvalidArgs", "NotSupported"])
 def test_errors_given_before_anything_is_done_prove_no_effect(name):
-    assert judge(Failure("refused", _DBUS + name, "words"), "action", "other").status == "no_effect"
+    verdict = judge(Failure("refused", _DBUS + name, "words"), "action", "other")
+    assert verdict.status == "no_effect"
+    assert from_value({"code": verdict.detail}).code in {"stale_target", "unsupported_action"}
 
 
 @pytest.mark.parametrize("name", [_DBUS + "Failed", _DBUS + "NoMemory", _DBUS + "Timeout", "com.example.Oops", ""])
@@ -51,7 +54,7 @@ def test_false_proves_nothing_where_it_was_not_measured(kind):
     [("gtk4", "action"), ("gtk4", "text"), ("gtk3", "selection"), ("gtk3", "range"), ("qt5", "focus")],
 )
 def test_false_proves_no_effect_where_it_was_measured(family, kind):
-    assert judge([False], kind, family).status == "no_effect"
+    assert judge([False], kind, family) == ("no_effect", "target_not_actionable")
 
 
 def test_gtk3_false_to_an_action_proves_nothing_because_it_answers_before_it_acts():

@@ -14,22 +14,20 @@ from surehand.adapters.atspi.transport import Failure, Reply
 Kind = Literal["action", "text", "range", "value", "selection", "focus", "scroll_to"]
 Status = Literal["done", "sent", "no_effect", "unknown"]
 
-#: Errors that the receiver gives before it looks for what to do. `GDBus…Code13` is GTK 4's "no such action";
-#: Qt says UnknownObject for every call it does not carry out.
-_BEFORE_ANYTHING: Final = frozenset(
-    [
-        "org.freedesktop.DBus.Error.UnknownObject",
-        "org.freedesktop.DBus.Error.UnknownInterface",
-        "org.freedesktop.DBus.Error.UnknownMethod",
-        "org.freedesktop.DBus.Error.UnknownProperty",
-        "org.freedesktop.DBus.Error.InvalidArgs",
-        "org.freedesktop.DBus.Error.InvalidSignature",
-        "org.freedesktop.DBus.Error.NotSupported",
-        "org.freedesktop.DBus.Error.PropertyReadOnly",
-        "org.freedesktop.DBus.Error.AccessDenied",
-        "org.gtk.GDBus.UnmappedGError.Quark._g_2dio_2derror_2dquark.Code13",
-    ]
-)
+#: Errors that the receiver gives before it looks for what to do → our code for why nothing happened. `GDBus…Code13`
+#: is GTK 4's "no such action"; Qt says UnknownObject for every call it does not carry out.
+_BEFORE_ANYTHING: Final[dict[str, str]] = {
+    "org.freedesktop.DBus.Error.UnknownObject": "stale_target",
+    "org.freedesktop.DBus.Error.UnknownInterface": "unsupported_action",
+    "org.freedesktop.DBus.Error.UnknownMethod": "unsupported_action",
+    "org.freedesktop.DBus.Error.UnknownProperty": "unsupported_action",
+    "org.freedesktop.DBus.Error.NotSupported": "unsupported_action",
+    "org.freedesktop.DBus.Error.InvalidArgs": "stale_target",
+    "org.freedesktop.DBus.Error.InvalidSignature": "unsupported_action",
+    "org.freedesktop.DBus.Error.PropertyReadOnly": "target_not_actionable",
+    "org.freedesktop.DBus.Error.AccessDenied": "permission_missing",
+    "org.gtk.GDBus.UnmappedGError.Quark._g_2dio_2derror_2dquark.Code13": "stale_target",
+}
 #: The bus had nobody to deliver it to. `NoReply` is not among them: it also stands for a receiver that died with it.
 _NOT_DELIVERED: Final = frozenset(
     ["org.freedesktop.DBus.Error.ServiceUnknown", "org.freedesktop.DBus.Error.NameHasNoOwner"]
@@ -45,7 +43,7 @@ _FALSE_IS_NO_EFFECT: Final[dict[str, frozenset[Kind]]] = {
 
 
 class Verdict(NamedTuple):
-    """What is known after the acting call."""
+    """What is known after the acting call; with `no_effect`, `detail` is a code of spec §12 that says why."""
 
     status: Status
     detail: str
@@ -57,20 +55,20 @@ def judge(reply: Reply, kind: Kind, family: str) -> Verdict:
         return _judge_failure(reply)
     if reply and reply[0] is False:
         if kind in _FALSE_IS_NO_EFFECT.get(family, ()):
-            return Verdict("no_effect", "the application refused: false")
+            return Verdict("no_effect", "target_not_actionable")
         return Verdict("unknown", "the application answered false, which proves nothing here")
     return Verdict("done", "acknowledged")
 
 
 def _judge_failure(failure: Failure) -> Verdict:
     if failure.kind == "unsent":
-        return Verdict("no_effect", "not a byte was sent")
+        return Verdict("no_effect", "backend_unavailable")
     if failure.kind == "timeout":
         return Verdict("sent", "no acknowledgement in time")
     if failure.kind == "refused" and failure.name in _BEFORE_ANYTHING:
-        return Verdict("no_effect", f"the application refused: {failure.name.rpartition('.')[2]}")
+        return Verdict("no_effect", _BEFORE_ANYTHING[failure.name])
     if failure.kind == "gone" and failure.name in _NOT_DELIVERED:
-        return Verdict("no_effect", "the application was gone before the call")
+        return Verdict("no_effect", "backend_unavailable")
     if failure.kind in {"lost", "gone"}:
         return Verdict("unknown", "the application's connection ended during the call")
     return Verdict("unknown", f"the application answered with an error: {failure.name or failure.kind}")
