@@ -58,9 +58,10 @@ class Application:
         self.lock = asyncio.Lock()
         #: Set with every signal that casts doubt; waiters clear it.
         self.stirred = asyncio.Event()
-        self.signals = 0
+        #: How many signals meant that places may have changed, and when the last one came.
+        self.layouts = 0
+        self.layout_at = 0.0
         self.signal_at: dict[str, float] = {}
-        self.last_signal_at = 0.0
         self.probe: asyncio.Future[Any] | None = None
 
     @property
@@ -70,10 +71,12 @@ class Application:
 
     def take(self, signal: Signal, now: float) -> None:
         """Let a signal cast its doubts."""
-        if not events.take(signal, self.tree):
+        weight = events.take(signal, self.tree)
+        if weight == "nothing":
             return
-        self.signals += 1
-        self.last_signal_at = now
+        if weight == "layout":
+            self.layouts += 1
+            self.layout_at = now
         window = self.tree.window_of(signal.path)
         if window is not None:
             self.signal_at[window] = now

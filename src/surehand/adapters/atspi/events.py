@@ -8,7 +8,7 @@ to the subtree.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
+from typing import Final, Literal
 
 from surehand.adapters.atspi import calls, entries
 from surehand.adapters.atspi.calls import ROOT_PATH
@@ -50,31 +50,60 @@ _PROPERTIES: Final[dict[str, int]] = {
     "accessible-table-column-header": entries.COLUMNS,
     "accessible-table-row-header": entries.COLUMNS,
 }
+_STATES_WITHOUT_LAYOUT: Final = frozenset(
+    ["busy", "checked", "enabled", "sensitive", "pressed", "selected", "indeterminate", "invalid-entry"]
+)
 _LEAF: Final = entries.FRESH & ~entries.CHILDREN
 _STATES_WITH_STRUCTURE: Final = frozenset(["expanded", "collapsed", "showing", "visible"])
 #: A disabled object, and all in it, may have no actions.
 _STATES_WITH_ACTIONS: Final = frozenset(["enabled", "sensitive"])
 
 
-def take(signal: Signal, tree: ApplicationTree) -> bool:
-    """Cast the doubts of one signal; false when it says nothing of what is served."""
+#: What a signal means beyond the facts it names.
+Weight = Literal["nothing", "content", "layout"]
+
+
+def take(signal: Signal, tree: ApplicationTree) -> Weight:
+    """Cast the doubts of one signal and return its weight.
+
+    `layout` means that places, containers and the focus may have changed too; `nothing`, that it says nothing of what
+    is served.
+    """
     if signal.interface == OBJECT:
-        reader = _OBJECT.get(signal.member)
-        if reader is None:
-            return False
-        if not reader(signal, tree):
-            tree.doubt_parent_of(signal.path)
-        return True
+        return _take_object(signal, tree)
     if signal.interface == calls.CACHE:
         return _take_cache(signal, tree)
     if signal.interface == WINDOW:
         tree.doubt(ROOT_PATH, entries.CHILDREN)
         tree.doubt(signal.path, entries.WINDOW_FACTS)
-        return True
+        return "layout"
     if signal.interface == DOCUMENT:
         tree.doubt_subtree(signal.path, entries.FRESH)
-        return True
-    return False
+        return "layout"
+    return "nothing"
+
+
+def _take_object(signal: Signal, tree: ApplicationTree) -> Weight:
+    reader = _OBJECT.get(signal.member)
+    if reader is None:
+        return "nothing"
+    known = reader(signal, tree)
+    if not known:
+        tree.doubt_parent_of(signal.path)
+    entry = tree.entries.get(signal.path)
+    if entry is None:
+        # Toolkits announce objects when we first look at them; what came with them is read with them.
+        moves = signal.member not in {"StateChanged", "PropertyChange"}
+    elif signal.member == "StateChanged":
+        moves = _detail(signal) not in _STATES_WITHOUT_LAYOUT
+    elif signal.member == "PropertyChange":
+        # A scrolled area says that its bar has another value, and not that everything in it has moved.
+        moves = entry.role == "scrollbar" or "Value" in entry.interfaces
+    elif signal.member == "VisibleDataChanged":
+        moves = bool(entry.children)
+    else:
+        moves = signal.member != "TextChanged"
+    return "layout" if moves else "content"
 
 
 def _detail(signal: Signal) -> str:
@@ -108,7 +137,7 @@ def _property(signal: Signal, tree: ApplicationTree) -> bool:
         if entry is None:
             return False
         tree.doubt(entry.parent, entries.CHILDREN)
-        tree.doubt_parent_of(signal.path)
+        tree.doubt_moved(signal.path)
         return True
     return tree.doubt(signal.path, _LEAF if tree.profile.property_means_all else _PROPERTIES.get(name, _LEAF))
 
@@ -162,16 +191,15 @@ _OBJECT: Final[dict[str, Callable[[Signal, ApplicationTree], bool]]] = {
 }
 
 
-def _take_cache(signal: Signal, tree: ApplicationTree) -> bool:
+def _take_cache(signal: Signal, tree: ApplicationTree) -> Weight:
     if signal.member == "AddAccessible":
         for item in calls.cache_items(signal.body) or ():
-            if not tree.doubt(item.parent[1], entries.CHILDREN):
-                tree.doubt_parent_of(item.ref[1])
-        return True
+            tree.doubt_added(item.ref[1], item.parent[1])
+        return "content"
     if signal.member == "RemoveAccessible":
         gone = calls.reference(signal.body)
         entry = None if gone is None else tree.entries.get(gone[1])
         if entry is not None:
             tree.doubt(entry.parent, entries.CHILDREN)
-        return True
-    return False
+        return "layout"
+    return "nothing"

@@ -20,7 +20,7 @@ from surehand.adapters.atspi.bus import Application, Bus
 from surehand.adapters.atspi.calls import ROOT_PATH
 from surehand.adapters.atspi.geometry import AS_IS, NOWHERE, Placement, WindowOrigin, place_window
 from surehand.adapters.atspi.live import LiveReader
-from surehand.adapters.atspi.transport import Connection, Failure
+from surehand.adapters.atspi.transport import Connection, Failure, Reply
 from surehand.adapters.atspi.tree import ApplicationSilent, ApplicationTree
 from surehand.errors import (
     AccessibilityDisabled,
@@ -70,7 +70,7 @@ class AtspiObserver:
         self._bus = Bus(a11y_bus_address, self._stirred.set)
         self._windows: dict[str, Window] = {}
         self._scales: dict[str, int] = {}
-        self._signals_at_layout: dict[str, int] = {}
+        self._layouts_seen: dict[str, int] = {}
         #: Tests set it to 0: then only signals, and not the time after one, make anything be read again.
         self._layout_ms = limits.APP_LAYOUT_MS
 
@@ -89,10 +89,12 @@ class AtspiObserver:
 
     # --- surfaces ---------------------------------------------------------------------------------------------
 
-    async def surfaces(self) -> tuple[Surface, ...]:
-        """Return every showing top-level window of every application that answers."""
+    async def surfaces(self, pid: int | None = None) -> tuple[Surface, ...]:
+        """Return every showing top-level window of every application that answers, or of the one with this pid."""
         await self._bus.refresh()
-        applications = [one for one in self._bus.applications.values() if not one.hung]
+        applications = [
+            one for one in self._bus.applications.values() if not one.hung and (pid is None or one.identity.pid == pid)
+        ]
         tasks = [asyncio.create_task(self._surfaces_of(one)) for one in applications]
         if tasks:
             await asyncio.wait(tasks, timeout=limits.APP_PATIENCE_MS / 1000)
@@ -108,7 +110,7 @@ class AtspiObserver:
 
     async def _surfaces_of(self, application: Application) -> list[Surface]:
         async with application.lock:
-            await self._answer_of(application, ROOT_PATH)
+            await self._answer(application, self._ask_barrier(application, ROOT_PATH))
             tree = application.tree
             if application.profile.trust != "events":
                 tree.doubt(ROOT_PATH, entries.CHILDREN)
@@ -191,8 +193,16 @@ class AtspiObserver:
     async def _read(self, application: Application, path: str) -> Tree:
         tree = application.tree
         await self._wait_for_hung(application)
-        window_extents = await self._answer_of(application, path)
-        self._doubt_before_serving(application, path, window_extents)
+        self._doubt_silent(application, path)
+        # What is already in doubt is read while the barrier is on its way; what signals then put in doubt, after it.
+        barrier = self._ask_barrier(application, path)
+        if not tree.was_built(path):
+            await self._answer(application, barrier)
+            self._layouts_seen[application.owner + path] = application.layouts
+        elif tree.doubted:
+            await self._guard(application, tree.refresh(path))
+        if tree.was_built(path):
+            self._doubt_signalled(application, path, await self._answer(application, barrier))
         if tree.doubted:
             await self._guard(application, tree.refresh(path))
             await self._guard(application, tree.refresh_windows())
@@ -203,36 +213,48 @@ class AtspiObserver:
             raise AccessibilityDisabled("the application shows no accessibility tree", fix=_RENDERER_FIX)
         return built
 
-    def _doubt_before_serving(self, application: Application, path: str, now: calls.Extents | None) -> None:
-        tree, trust = application.tree, application.profile.trust
-        if trust == "read":
+    @staticmethod
+    def _doubt_silent(application: Application, path: str) -> None:
+        """Doubt what this toolkit changes without a signal."""
+        tree, profile = application.tree, application.profile
+        if profile.trust == "read":
             tree.doubt_all()
-        elif trust == "swept":
+        elif profile.trust == "swept":
             tree.doubt(ROOT_PATH, entries.CHILDREN)
             tree.doubt_unsignalled(path)
-        if application.profile.unsignalled_values:
+        if profile.unsignalled_values:
             tree.doubt_values(path)
+
+    def _doubt_signalled(self, application: Application, path: str, now: calls.Extents | None) -> None:
+        """Doubt what signals imply beyond the facts they name, and what a moved window implies without any."""
+        tree, profile = application.tree, application.profile
         entry = tree.entries.get(path)
         if entry is not None and now is not None and entry.extents != now:
             tree.doubt(path, entries.EXTENTS)
             tree.doubt_places(path)
         key = application.owner + path
-        since = asyncio.get_running_loop().time() - application.last_signal_at
-        if self._signals_at_layout.get(key) != application.signals or since * 1000 < self._layout_ms:
-            self._signals_at_layout[key] = application.signals
+        since = asyncio.get_running_loop().time() - application.layout_at
+        if self._layouts_seen.get(key) != application.layouts or since * 1000 < self._layout_ms:
+            self._layouts_seen[key] = application.layouts
             tree.doubt_places(path)
-            if application.profile.unsignalled_inserts:
+            if profile.unsignalled_inserts:
                 tree.doubt_containers(path)
+            if profile.unsignalled_focus:
                 tree.doubt_focus(path)
 
-    async def _answer_of(self, application: Application, path: str) -> calls.Extents | None:
-        """Wait for one answer over the bus: all that the application signalled before it has then been taken.
+    @staticmethod
+    def _ask_barrier(application: Application, path: str) -> asyncio.Future[list[Reply]]:
+        """Ask over the bus: when it answers, all that the application signalled before has been taken.
 
         The answer asked for is the window's extents, which also shows a window that was moved or resized unsignalled.
         """
         channel = application.on_bus
         kind = calls.WINDOW_COORDINATES if application.profile.window_extents else calls.SCREEN_COORDINATES
-        reply = (await channel.call_many([channel.ask(path, calls.COMPONENT, "GetExtents", "u", kind)]))[0]
+        return channel.connection.start_many([channel.ask(path, calls.COMPONENT, "GetExtents", "u", kind)])
+
+    @staticmethod
+    async def _answer(application: Application, barrier: asyncio.Future[list[Reply]]) -> calls.Extents | None:
+        reply = (await barrier)[0]
         if isinstance(reply, Failure) and reply.kind != "refused":
             application.call_hung()
             raise _silent(application)

@@ -32,6 +32,8 @@ class Profile(NamedTuple):
         unsignalled_values: A slider may move without a signal; the few objects with a value are read each time.
         unstable_trees: Every listing of a tree view's items makes new objects (and keeps the old for ever), so items
             are listed again only when their number or their indexes changed.
+        unsignalled_focus: The focus may move without a signal when what had it goes away.
+        idle_captions: Labels list clipboard and link actions that do nothing with them; they are not read.
         property_means_all: Whatever changes about an object is signalled as its name or a state.
         range_clamps: `GetText` with an end beyond the text gives the text, instead of nothing.
     """
@@ -52,11 +54,21 @@ class Profile(NamedTuple):
     property_means_all: bool = False
     unsignalled_values: bool = False
     unstable_trees: bool = False
+    unsignalled_focus: bool = False
+    idle_captions: bool = False
 
 
 #: GTK 3.24.38 with at-spi2-core 2.46.
-GTK3: Final = Profile("gtk3", trust="events", bulk="first", ids=True, range_clamps=True, unsignalled_inserts=True)
-#: GTK 4.8.3. Its cache holds what somebody walked over.
+GTK3: Final = Profile(
+    "gtk3",
+    trust="events",
+    bulk="first",
+    ids=True,
+    range_clamps=True,
+    unsignalled_inserts=True,
+    unsignalled_focus=True,
+)
+#: GTK 4.8.3. Its cache holds what somebody walked over. `AccessibleId` is always empty.
 GTK4: Final = Profile(
     "gtk4",
     trust="events",
@@ -65,12 +77,12 @@ GTK4: Final = Profile(
     visible_is_showing=True,
     sensitive_is_enabled=True,
     class_names=True,
-    ids=True,
     range_clamps=True,
     long_lists=False,
     unsignalled_inserts=True,
     property_means_all=True,
     unsignalled_values=True,
+    idle_captions=True,
 )
 #: Qt 5.15.8. `Properties.GetAll` crashes the application and must never be sent; `GetItems` is empty; inserts and
 #: removals, values, and whatever happens to items that are no widgets (cells, menu items) are not signalled.
@@ -82,11 +94,17 @@ GECKO: Final = Profile("gecko", attribute_ids=True)
 OTHER: Final = Profile("other")
 
 
+#: First minor version of GTK 4 that may have identifiers worth a call.
+_GTK4_MINOR_WITH_IDS: Final = 10
+
+
 def profile_of(toolkit: str, version: str) -> Profile:
     """Return the profile for what an application says its toolkit is."""
-    name, major = toolkit.lower(), version.partition(".")[0]
+    name, (major, _, rest) = toolkit.lower(), version.partition(".")
     if name == "gtk":
-        return {"3": GTK3, "4": GTK4}.get(major, OTHER)
+        minor = rest.partition(".")[0]
+        later = GTK4._replace(ids=minor.isdecimal() and int(minor) >= _GTK4_MINOR_WITH_IDS)
+        return {"3": GTK3, "4": later}.get(major, OTHER)
     if name == "qt":
         return {"5": QT5, "6": QT6}.get(major, QT5)
     if name == "chromium":

@@ -84,7 +84,7 @@ class Reader:
         self._link = link
         self._parts: dict[tuple[str, int], list[Reply]] = {}
         #: Action names by what `GetActions` says, which is in the user's language: names are asked once each.
-        self._listed: dict[str, tuple[tuple[str, str, str], ...]] = {}
+        self._naming: dict[tuple[int, tuple[tuple[str, str, str], ...]], list[Entry]] = {}
         self._action_names: dict[tuple[int, tuple[tuple[str, str, str], ...]], tuple[str, ...]] = {}
 
     def share_verbs(self, other: Reader) -> None:
@@ -158,6 +158,8 @@ class Reader:
             return entry.role == "combobox" and "Selection" in entry.interfaces
         if fact == entries.VALUE and entry.is_password:
             return False
+        if fact == entries.ACTIONS and self.profile.idle_captions and entry.role == "label":
+            return False
         return _INTERFACE_OF[fact] in entry.interfaces
 
     def _plan_text(self, entry: Entry) -> Iterator[Question]:
@@ -219,10 +221,7 @@ class Reader:
             if [calls.integer(part) for part in parts] != list(range(len(parts))):
                 yield self.ask_children(entry)
         else:
-            names = tuple(calls.string(part) or "" for part in parts)
-            if not any(isinstance(part, Failure) for part in parts):
-                self._action_names[entry.number, self._listed.pop(entry.path, ())] = names
-            self._set(entry, "actions", names)
+            self._take_verbs(entry, parts)
 
     def _take_failure(self, entry: Entry, fact: int, failure: Failure) -> None:
         if not fact & _ESSENTIAL:
@@ -302,14 +301,27 @@ class Reader:
 
     def _take_actions(self, entry: Entry, reply: Reply) -> Iterator[Question]:
         listed = calls.actions(reply) or ()
-        known = self._action_names.get((entry.number, listed))
+        key = (entry.number, listed)
+        known = self._action_names.get(key)
         if not listed or known is not None:
             self._set(entry, "actions", known or ())
-            return
-        self._listed[entry.path] = listed
-        for index in range(len(listed)):
-            call = self.channel.ask(entry.path, calls.ACTION, "GetName", "i", index)
-            yield Question(entry, entries.ACTIONS, "verb", call, len(listed))
+        elif key in self._naming:  # somebody like it is being asked
+            self._naming[key].append(entry)
+        else:
+            self._naming[key] = [entry]
+            for index in range(len(listed)):
+                call = self.channel.ask(entry.path, calls.ACTION, "GetName", "i", index)
+                yield Question(entry, entries.ACTIONS, "verb", call, len(listed))
+
+    def _take_verbs(self, entry: Entry, parts: list[Reply]) -> None:
+        names = tuple(calls.string(part) or "" for part in parts)
+        for key, waiting in list(self._naming.items()):
+            if waiting[0] is entry:
+                del self._naming[key]
+                if not any(isinstance(part, Failure) for part in parts):
+                    self._action_names[key] = names
+                for one in waiting:
+                    self._set(one, "actions", names)
 
     # --- facts ------------------------------------------------------------------------------------------------
 

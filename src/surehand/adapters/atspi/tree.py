@@ -66,6 +66,8 @@ class ApplicationTree:
         #: Grows with every changed fact or link of any entry.
         self.revision = 0
         self._orphans: set[str] = set()
+        self._moved: set[str] = set()
+        self._added: dict[str, str] = {}
         self._failed: set[str] = set()
         self._expected: dict[str, tuple[str, ...]] = {}
         self._pruned_at = 0
@@ -140,6 +142,15 @@ class ApplicationTree:
         """An object that is not known says something: find out where it belongs at the next refresh."""
         if len(self._orphans) < limits.CHILDREN_READ_MAX:
             self._orphans.add(path)
+
+    def doubt_moved(self, path: str) -> None:
+        """A known object has another parent: find out which at the next refresh."""
+        self._moved.add(path)
+
+    def doubt_added(self, path: str, parent: str) -> None:
+        """An object says that it is new, or that somebody looked at it for the first time."""
+        if len(self._added) < limits.CHILDREN_READ_MAX:
+            self._added[path] = parent
 
     def _walk(self, path: str) -> Iterator[Entry]:
         seen: set[str] = set()
@@ -279,7 +290,9 @@ class ApplicationTree:
 
     async def _place_orphans(self) -> None:
         """Find the nearest known ancestors of unknown objects; their children have changed."""
-        orphans, self._orphans = self._orphans, set()
+        self._link_added()
+        orphans = {path for path in self._orphans if path not in self.entries} | self._moved
+        self._orphans, self._moved = set(), set()
         asked: set[str] = set()
         while orphans and len(asked) <= limits.CHILDREN_READ_MAX:
             asked |= orphans
@@ -287,6 +300,14 @@ class ApplicationTree:
             replies = await channel.call_many([channel.get(path, calls.ACCESSIBLE, "Parent") for path in orphans])
             parents = {ref[1] for reply in replies if (ref := calls.reference(reply)) and ref[0] == self.owner}
             orphans = {path for path in parents - asked if not self.doubt(path, entries.CHILDREN)}
+
+    def _link_added(self) -> None:
+        """Doubt the parents that do not list what was added; a walk of ours makes GTK 4 announce all that it meets."""
+        added, self._added = self._added, {}
+        for path, parent in added.items():
+            entry = self.entries.get(path)
+            if (entry is None or entry.parent != parent) and not self.doubt(parent, entries.CHILDREN):
+                self._orphans.add(path)
 
     async def _read_bulk(self, window: str) -> None:
         """Take core facts from the toolkit's own cache in one call; what it lacks stays in doubt (C41)."""
@@ -392,6 +413,10 @@ class ApplicationTree:
         self._built = {window: built for window, built in self._built.items() if window in kept}
 
     # --- building ---------------------------------------------------------------------------------------------
+
+    def was_built(self, window: str) -> bool:
+        """Whether a window's tree was served before."""
+        return window in self._built
 
     def build(self, window: str, placement: Placement) -> Tree:
         """Return a window's tree from what is known; the very same one when nothing changed."""
