@@ -15,6 +15,7 @@ import importlib
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    __version__: str
     from surehand.client.async_client import AsyncHand, connect
     from surehand.client.locators import AsyncLocator
     from surehand.client.results import ApprovalRequired, BatchResult, Interrupted, Receipt
@@ -57,6 +58,7 @@ __all__ = [
     "Timeout",
     "Unavailable",
     "VerificationFailed",
+    "__version__",
     "connect",
     "open",
 ]
@@ -81,6 +83,8 @@ _HOMES: Final = {
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module 'surehand' has no attribute {name!r}")
+    if name == "__version__":
+        return importlib.import_module("importlib.metadata").version("surehand")
     value = getattr(importlib.import_module(f"surehand.{_HOMES.get(name, 'errors')}"), name)
     globals()[name] = value
     return value

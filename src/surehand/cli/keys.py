@@ -101,9 +101,7 @@ def create(
         f'key_id = "{made.key_id}"',
         f'public_key = "{made.public_key}"',
     ]
-    out().note(
-        "a running daemon knows the key after a restart (`surehand stop`); where its configuration lists approvers, add:"
-    )
+    out().note("a running daemon knows the key after a restart (`surehand stop`)")
     out().data({**to_value(made), "config": "\n".join(lines) + "\n"}, lines)
 
 

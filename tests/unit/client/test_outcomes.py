@@ -33,7 +33,7 @@ def test_only_a_success_is_true() -> None:
 
 
 def test_a_success_says_how_it_is_known() -> None:
-    done = outcome(reply("o", replayed=True, output={"diff": "+ e5"}), never)
+    done = outcome(reply("o", replayed=True, output={"after": {"text": "+ e5"}}), never)
     assert isinstance(done, surehand.Receipt)
     assert (done.verified, done.replayed, done.diff, done.operation_id) == (True, True, "+ e5", "o")
     assert repr(done) == "<Receipt invoke verified via atspi.action in 7 ms, replayed: o>"
