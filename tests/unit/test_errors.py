@@ -13,7 +13,7 @@ CODES = set(
     permit_invalid reconcile_required stale_target target_not_found ambiguous_target target_not_actionable behind_modal
     secure_surface unsupported_action focus_required app_not_found ambiguous_app window_not_found capture_unavailable
     backend_unavailable accessibility_disabled permission_missing too_large budget_exhausted timeout cancelled
-    verification_failed outcome_unknown journal_recovery internal""".split()
+    verification_failed outcome_unknown journal_recovery internal""".split()  # noqa: SIM905 reads as the page does
 )
 
 
