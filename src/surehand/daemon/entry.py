@@ -21,6 +21,7 @@ from typing import Any, Final
 
 import orjson
 
+from surehand import limits
 from surehand.core.wire.places import Places, places, state_dir
 from surehand.daemon.paths import Lease, prepare
 from surehand.daemon.peer import trust_of
@@ -82,7 +83,7 @@ async def _serve(options: ServeOptions, where: Places, word: _Word, announce: Ca
     trust = trust_of(config.agent_uids, config.approver_uids)
     prepare(where, foreign=trust.foreign(os.getuid()))
     # The lease comes before the journal is opened: the loser of a race must not even look at it.
-    lease = await asyncio.to_thread(Lease.take, where.lease)
+    lease = await asyncio.to_thread(Lease.take, where.lease, wait_ms=_lease_wait_ms(where))
     host = await compose.build_host(config, state_dir=_state_path(options, where))
 
     def ready() -> None:
@@ -93,6 +94,11 @@ async def _serve(options: ServeOptions, where: Places, word: _Word, announce: Ca
     idle = options.idle_exit_s if options.idle_exit_s is not None else float(config.idle_exit_s)
     await serve(host, where, trust, idle_exit_s=idle, ready=ready, lease=lease)
     _log.info("ended")
+
+
+def _lease_wait_ms(where: Places) -> int:
+    """A daemon that is ending has removed its sockets; one that serves is not waited for."""
+    return 0 if os.path.lexists(where.agent_socket) else limits.LEASE_WAIT_MS_MAX
 
 
 def _state_path(options: ServeOptions, where: Places) -> Path:

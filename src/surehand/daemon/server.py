@@ -103,6 +103,9 @@ class Server:
         await self._stopping.wait()
         for server in servers:
             server.close()
+        # Gone at once: whoever finds the lease held and no socket knows that it will be free in a moment.
+        for _, place in listening:
+            place.remove()
         await self._drain()
 
     def _factory(self, role: Role) -> Callable[[], Connection]:
