@@ -14,6 +14,7 @@ import msgspec
 from surehand.core.policy.model import RISKS, Risk
 from surehand.core.policy.vocabulary import CREDENTIAL_CONTROLS, GENERIC, AppLists, Words
 from surehand.model.actions import (
+    Abort,
     Action,
     App,
     Click,
@@ -170,6 +171,9 @@ def is_window_manager_chord(chord: str) -> bool:
 
 def effective_risk(action: Action, declared: Risk, categories: frozenset[str]) -> Risk:
     """Return the risk to decide with: what was declared, raised to the action's least and to its categories."""
+    if isinstance(action, Abort):
+        # Letting go of everything is the one thing that must never wait for a yes, whatever it was declared to be.
+        return "read"
     floors = [RISKS.index(declared)]
     kind = kind_of(action)
     reads = kind in _READING or (isinstance(action, Clipboard) and action.op == "read")
@@ -183,6 +187,8 @@ def effective_risk(action: Action, declared: Risk, categories: frozenset[str]) -
 
 def proven_categories(action: Action, effect: str, declared: Risk, words: Words) -> frozenset[str]:
     """Return the consequential categories that follow from the request itself."""
+    if isinstance(action, Abort):
+        return frozenset()
     found: set[str] = set()
     if effect == PROCESS_RUN:
         found.add("process_run")

@@ -56,8 +56,8 @@ DEFAULT_RULES: Final[tuple[Rule, ...]] = (
     Rule(
         id="default.letting-go",
         effect="allow",
-        reason="Letting go of held input is always right.",
-        match=Match(action=("desktop.abort", "desktop.release")),
+        reason="Letting go of everything that is held is always right.",
+        match=Match(action=("desktop.abort",)),
     ),
     Rule(
         id="default.reads",

@@ -182,7 +182,7 @@ def _matches(one: _Compiled, present: frozenset[str], observed: dict[str, Any]) 
         return False
     for field, matches in one.observed:
         text = observed.get(field)
-        if not isinstance(text, str) or not matches(plain(text[:limits.POLICY_OBSERVED_CHARS_MAX])):
+        if not isinstance(text, str) or not matches(plain(text[: limits.POLICY_OBSERVED_CHARS_MAX])):
             return False
     return True
 

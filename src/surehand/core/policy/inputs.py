@@ -92,10 +92,10 @@ def policy_input(
     told = app.claimed | observed_categories(
         request.action,
         scope.vocabulary.words,
-        role=observed.get("role", ""),
-        name=observed.get("name", ""),
+        role="" if node is None else node.role,
+        name="" if node is None else node.name,
         context=context,
-        title=observed.get("title", ""),
+        title="" if surface is None else surface.title,
         secret=node is not None and node.secret,
     )
     if app.claims_to_run_commands or (node is not None and node.role == "terminal"):
@@ -190,4 +190,4 @@ def _observed(surface: Surface | None, node: Node | None, context: str) -> dict[
         "name": node.name if node is not None else "",
         "context": context,
     }
-    return {field: text[:limits.POLICY_OBSERVED_CHARS_MAX] for field, text in texts.items() if text}
+    return {field: text[: limits.POLICY_OBSERVED_CHARS_MAX] for field, text in texts.items() if text}

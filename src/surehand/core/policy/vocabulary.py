@@ -71,7 +71,8 @@ def plain(text: str) -> str:
     """Return text as it is compared: compatibility forms, no case, nothing invisible, no mnemonic underscores."""
     if text.isascii():
         return text.casefold().replace("_", "")
-    normal = unicodedata.normalize("NFKC", text).casefold()
+    # The Turkish dotless and dotted i lose and gain their dot when the case changes, so neither keeps it here.
+    normal = unicodedata.normalize("NFKC", text).casefold().replace("\u0131", "i").replace("\u0307", "")
     return "".join(c for c in normal if c != "_" and unicodedata.category(c) != "Cf")
 
 

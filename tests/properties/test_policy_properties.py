@@ -1,0 +1,82 @@
+"""What must hold of every policy whatever its rules are."""
+
+from __future__ import annotations
+
+import os
+
+import msgspec
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from surehand.core.policy.defaults import DEFAULT_RULES
+from surehand.core.policy.evaluate import compile_policy, decide
+from surehand.core.policy.model import STRICTNESS, Rule
+from surehand.model.decision import PolicyInput
+from tests.policy_strategies import documents, observed, rule_lists, rules
+
+EXAMPLES = 200_000 if os.environ.get("SUREHAND_LONG") == "1" else 3_000
+
+
+def strictness(policy, document: PolicyInput) -> int:
+    return STRICTNESS[decide(policy, document, "d1").outcome]
+
+
+def seeing(document: PolicyInput, shown) -> PolicyInput:
+    return msgspec.structs.replace(document, facts=msgspec.structs.replace(document.facts, observed=shown))
+
+
+@settings(max_examples=EXAMPLES, deadline=None)
+@given(given_rules=rule_lists, document=documents, shown=observed)
+def test_nothing_observed_ever_makes_an_answer_less_strict(given_rules, document, shown):
+    policy = compile_policy(given_rules, DEFAULT_RULES, "r1")
+    assert strictness(policy, seeing(document, shown)) >= strictness(policy, seeing(document, {}))
+
+
+@settings(max_examples=EXAMPLES, deadline=None)
+@given(given_rules=rule_lists, added=rules, document=documents, position=st.integers(0, 6))
+def test_adding_a_rule_that_denies_never_permits(given_rules, added, document, position):
+    deny = msgspec.structs.replace(added, effect="deny")
+    before = compile_policy(given_rules, DEFAULT_RULES, "r1")
+    after = compile_policy([*given_rules[:position], deny, *given_rules[position:]], DEFAULT_RULES, "r1")
+    assert strictness(after, document) >= strictness(before, document)
+
+
+@settings(max_examples=EXAMPLES, deadline=None)
+@given(given_rules=rule_lists, document=documents)
+def test_an_approval_answers_a_question_and_nothing_else(given_rules, document):
+    policy = compile_policy(given_rules, DEFAULT_RULES, "r1")
+    asked = decide(policy, msgspec.structs.replace(document, approved=False), "d1").outcome
+    approved = decide(policy, msgspec.structs.replace(document, approved=True), "d1").outcome
+    assert approved == ("allow" if asked == "require_approval" else asked)
+
+
+@settings(max_examples=EXAMPLES, deadline=None)
+@given(given_rules=rule_lists, document=documents)
+def test_the_order_of_rules_changes_no_outcome(given_rules, document):
+    forward = compile_policy(given_rules, DEFAULT_RULES, "r1")
+    backward = compile_policy(list(reversed(given_rules)), DEFAULT_RULES, "r1")
+    assert strictness(forward, document) == strictness(backward, document)
+
+
+@settings(max_examples=EXAMPLES, deadline=None)
+@given(given_rules=rule_lists, document=documents)
+def test_own_surfaces_and_denied_applications_are_closed_under_every_policy(given_rules, document):
+    for category in ("own_surface", "denied_app"):
+        facts = msgspec.structs.replace(document.facts, categories=(*document.facts.categories, category))
+        policy = compile_policy(given_rules, DEFAULT_RULES, "r1")
+        assert decide(policy, msgspec.structs.replace(document, facts=facts), "d1").outcome == "deny"
+
+
+@settings(max_examples=EXAMPLES, deadline=None)
+@given(document=documents)
+def test_every_answer_names_the_rule_that_gave_it(document):
+    answer = decide(compile_policy((), DEFAULT_RULES, "r1"), document, "d1")
+    assert answer.rule in {rule.id for rule in DEFAULT_RULES} | {"default"}
+    assert answer.reason
+    assert answer.policy_revision == "r1"
+
+
+def test_a_rule_that_denies_with_covers_covers_nothing():
+    deny = Rule(id="d", effect="deny", reason="x", covers=("shared_desktop",))
+    policy = compile_policy([deny], DEFAULT_RULES, "r1")
+    assert policy.rules
