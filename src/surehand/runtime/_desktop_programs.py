@@ -85,7 +85,12 @@ class Programs:
         self.isolation: Isolation = isolation
 
     def start(self, program: Program, sandbox: sandboxes.Sandbox) -> Started:
-        """Start a program; what became of it is in its futures."""
+        """Start a program; what became of it is in its futures.
+
+        Raises:
+            InvalidRequest: a bind is not an absolute, existing path, or would hand out control of desktops.
+        """
+        sandboxes.check_binds(sandbox)
         is_confined = self.isolation == "isolated"
         if not is_confined:
             command = Command(argv=program.argv, env=program.env, cwd=program.cwd, role=program.role, fds=program.fds)

@@ -17,9 +17,10 @@ import shutil
 import stat
 import struct
 import subprocess
+import time
 from collections.abc import Sequence
 from ctypes import CDLL
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -30,6 +31,7 @@ from surehand.runtime._desktop_records import records_folder, runtime_root
 from surehand.runtime._desktop_supervisor import STATUS_FD, SYS_LANDLOCK_CREATE_RULESET
 
 _PROBE_S: Final = 5.0
+_MASK_S: Final = 60  # /etc is looked through again after this long
 _LANDLOCK_SCOPES_SINCE: Final = 6
 #: Where a confined program's launcher reads `root_filter`.
 FILTER_FD: Final = 5
@@ -55,14 +57,21 @@ def bubblewrap() -> str | None:
 
 
 @cache
+def _no_user_namespaces() -> tuple[str, ...]:
+    """Return the option that keeps programs from making user namespaces; bubblewrap has it since 0.8."""
+    done = subprocess.run([str(bubblewrap()), "--help"], capture_output=True, timeout=_PROBE_S, check=False)  # noqa: S603
+    return ("--disable-userns",) if b"--disable-userns" in done.stdout + done.stderr else ()
+
+
+@cache
 def bubblewrap_problem() -> str | None:
     """Return why bubblewrap cannot confine programs here, or None when it can. Tries it once per process."""
     program = bubblewrap()
     if program is None:
         return "bubblewrap is not installed"
-    argv = [program, *_NAMESPACES, "--unshare-pid", "--unshare-ipc", "--unshare-net", "--disable-userns"]
-    argv += ["--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev", "--", "/bin/true"]
+    argv = [program, *_NAMESPACES, "--unshare-pid", "--unshare-ipc", "--unshare-net"]
     try:
+        argv += [*_no_user_namespaces(), "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev", "--", "/bin/true"]
         done = subprocess.run(argv, capture_output=True, timeout=_PROBE_S, check=False, env={"PATH": "/usr/bin:/bin"})  # noqa: S603
     except (OSError, subprocess.TimeoutExpired) as error:
         return f"bubblewrap does not run: {error}"
@@ -111,15 +120,15 @@ def _system_arguments() -> list[str]:
         elif path.is_dir():
             arguments += ["--ro-bind", str(path), str(path)]
     arguments += ["--ro-bind", "/etc", "/etc"]
-    for secret in _unreadable_for_others():
+    for secret in _unreadable_for_others(int(time.monotonic() / _MASK_S)):
         arguments += ["--tmpfs", secret] if Path(secret).is_dir() else ["--ro-bind", "/dev/null", secret]
     for name in ("/var/cache/fontconfig", "/var/lib/xkb"):
         arguments += ["--ro-bind-try", name, name]
     return [*arguments, "--dev", "/dev"]
 
 
-@cache
-def _unreadable_for_others() -> tuple[str, ...]:
+@lru_cache(maxsize=1)
+def _unreadable_for_others(minute: int) -> tuple[str, ...]:  # noqa: ARG001 - the answer's age
     """Return what in /etc an ordinary user could not read; bubblewrap run by root would show it otherwise."""
     if os.getuid() != 0:
         return ()
@@ -139,7 +148,7 @@ def _unreadable_for_others() -> tuple[str, ...]:
     return tuple(found)
 
 
-def _checked(path: Path, folder: Path) -> Path:
+def _check(path: Path, folder: Path) -> None:
     if not path.is_absolute() or not path.exists():
         raise InvalidRequest(f"{path} cannot be bound: it must be an absolute path that exists")
     real = path.resolve()
@@ -147,7 +156,21 @@ def _checked(path: Path, folder: Path) -> Path:
     private = (runtime_root(), records_folder(), folder.parent)
     if any(place.is_relative_to(real) or real.is_relative_to(place) for place in private):
         raise InvalidRequest(f"{path} cannot be bound: it belongs to Surehand's own desktops")
-    return path
+
+
+def check_binds(sandbox: Sandbox) -> None:
+    """Refuse binds that do not exist or would hand out control of desktops.
+
+    Raises:
+        InvalidRequest: names the path.
+    """
+    for path in _outside(sandbox, (*sandbox.binds, *sandbox.writable)):
+        _check(path, sandbox.folder)
+
+
+def _outside(sandbox: Sandbox, paths: Sequence[Path]) -> list[Path]:
+    # The folder is there anyway, and a program could have swapped a part of it for a link since.
+    return [path for path in paths if not path.is_relative_to(sandbox.folder)]
 
 
 def _bind_arguments(program: str, sandbox: Sandbox) -> list[str]:
@@ -157,11 +180,8 @@ def _bind_arguments(program: str, sandbox: Sandbox) -> list[str]:
         package = str(Path(*real.parts[:3]))
         arguments += ["--ro-bind", package, package]
     for option, paths in (("--ro-bind", sandbox.binds), ("--bind", sandbox.writable)):
-        for path in paths:
-            # The folder is there anyway, and a program could have swapped a part of it for a link since.
-            if not path.is_relative_to(sandbox.folder):
-                checked = str(_checked(path, sandbox.folder))
-                arguments += [option, checked, checked]
+        for path in _outside(sandbox, paths):
+            arguments += [option, str(path), str(path)]
     return arguments
 
 
@@ -173,9 +193,6 @@ def confined(argv: Sequence[str], sandbox: Sandbox, cwd: str, *, user_namespaces
         sandbox: What it may see.
         cwd: Its working folder, inside.
         user_namespaces: It may make namespaces of its own (browsers confine their pages that way).
-
-    Raises:
-        InvalidRequest: a bind is not an absolute, existing path, or would hand out control of desktops.
     """
     folder = str(sandbox.folder)
     etc, log = f"{folder}/etc", f"{folder}/log"
@@ -183,7 +200,7 @@ def confined(argv: Sequence[str], sandbox: Sandbox, cwd: str, *, user_namespaces
     if not sandbox.network:
         arguments.append("--unshare-net")
     if not user_namespaces:
-        arguments.append("--disable-userns")
+        arguments += _no_user_namespaces()
     if root_filter() is not None:
         arguments += ["--seccomp", str(FILTER_FD)]
     arguments += [*_system_arguments(), "--proc", "/proc", "--tmpfs", "/tmp", "--tmpfs", "/run", "--tmpfs", "/var/tmp"]  # noqa: S108

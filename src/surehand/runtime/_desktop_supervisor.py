@@ -79,6 +79,16 @@ def _children(pid: int) -> list[int]:
     return [int(word) for word in _read_text(f"/proc/{pid}/task/{pid}/children").split()]
 
 
+def _descendants(pid: int) -> list[int]:
+    found = []
+    pending = [pid]
+    while pending:
+        children = _children(pending.pop())
+        found += children
+        pending += children
+    return found
+
+
 class _Child:
     """One started program: `pid` is our own child, `app_pid` the program itself once it is known."""
 
@@ -239,10 +249,13 @@ class Supervisor:
     def _signal(self, key: int, number: int, channel: _Channel, *, everything: bool) -> None:
         for child in self.children.values():
             if child.key == key and child.channel is channel:
-                # Ending the launcher ends its whole namespace; the program alone may want to end in its own way.
-                pid = child.pid if everything or child.app_pid is None else child.app_pid
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, number)
+                # A program may want to end in its own way; a launcher takes its whole namespace with it.
+                pids = [child.app_pid or child.pid]
+                if everything:
+                    pids = [child.pid] if child.launcher else [child.pid, *_descendants(child.pid)]
+                for pid in pids:
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(pid, number)
 
     # --- starting -------------------------------------------------------------------------------------------------
 
