@@ -2,6 +2,8 @@
 
 Which neighbours count, from the element outwards, at most `limits.CONTEXT_PARTS_MAX` parts:
 
+- `content`: the text inside a control that has no name, or only one that its neighbours share;
+- `description`: the description of a control that has neither name nor text;
 - `labelled-by`: the texts of the elements that the toolkit says label it;
 - `column`: the header of its column, for a cell;
 - `row`: the identifying texts of each list item, table row, tree item or card around it (`rows.py`);
@@ -10,7 +12,7 @@ Which neighbours count, from the element outwards, at most `limits.CONTEXT_PARTS
 - `menu`: the title of each menu around it;
 - `dialog`: the title of the dialog around it, with an alert's message.
 
-Nothing else counts. In particular not the title of an ordinary window, status lines, siblings that are not in its
+Nothing else counts; in particular not the title of an ordinary window, status lines, siblings that are not in its
 row, other texts of its row, and no states: clocks, counters and unread marks elsewhere are no change of meaning.
 Marks of unsaved work around a section's title are left out.
 
@@ -35,7 +37,7 @@ PART_SEPARATOR: Final = " › "
 TEXT_SEPARATOR: Final = " · "
 
 _SECTION_ROLES: Final = frozenset(
-    ["calendar", "combobox", "group", "list", "pane", "tab", "table", "tablist", "tabpanel", "toolbar", "tree"]
+    ["calendar", "combobox", "group", "list", "pane", "tab", "table", "tabpanel", "toolbar", "tree"]
 )
 _MENU_ROLES: Final = frozenset({"menu", "menuitem"})
 _DIALOG_ROLES: Final = frozenset({"alert", "dialog"})
@@ -89,6 +91,8 @@ def context_hash(key: Key) -> str:
 
 def part_texts(kind: str, nodes: list[Node]) -> tuple[str, ...]:
     """Return the texts of a part as read from its nodes, observed or live."""
+    if kind == "description":
+        return tuple("" if node.name else node.description for node in nodes)
     texts = tuple(map(label_text, nodes))
     return tuple(map(_without_edit_marks, texts)) if kind == "section" else texts
 
@@ -120,7 +124,7 @@ class Contexts:
     def _compute(self) -> None:
         nothing = self._make(())
         inner: list[Context] = []
-        rows, cells = self._rows.rows, self._rows.cells
+        rows, cells, contents = self._rows.rows, self._rows.cells, self._rows.contents
         for place, (node, parent) in enumerate(zip(self._index.nodes, self._index.parents, strict=True)):
             outer = inner[parent] if parent >= 0 else nothing
             row = self.row_keys[parent] if parent >= 0 else None
@@ -135,8 +139,13 @@ class Contexts:
                     row = place
                 elif place in cells:
                     row = cells[place]
-            if node.labelled_by and (label := self._labelled_by(place, node)) is not None:
+            label = self._labelled_by(place, node) if node.labelled_by else None
+            # In a form the row is often known by the same label.
+            if label is not None and (not own.parts or own.parts[0].handles != label.handles):
                 own = self._extend(own, label)
+            if place in contents:
+                kind = "description" if contents[place] == place else "content"
+                own = self._extend(own, self._part(kind, place, (contents[place],)))
             inner.append(below)
             self.contexts.append(own)
             self.row_keys.append(row)

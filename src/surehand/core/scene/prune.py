@@ -4,6 +4,8 @@ Left out are structure without meaning (boxes with no name, text or use of their
 element they stand in, and labels whose text is told at the one control they label. Promises that everything that can
 be acted upon stays, disabled or not, and that no text is lost: what is left out is said by what stays.
 
+Separators are never shown: some toolkits let them be clicked, and it does nothing.
+
 Only the text form prunes; queries, references and fences know every element.
 """
 
@@ -69,10 +71,15 @@ def prune(tree: Tree, within: int = 0) -> Shown:
 
 def _means_something(node: Node, over: Node, *, leaf: bool) -> bool:
     """Decide about an element of a questioned role."""
+    if node.role == "separator":
+        return False
     if not node.capabilities.isdisjoint(ACTIVE_CAPABILITIES) or node.secret or "focused" in node.states:
         return True
-    if node.role in _STRUCTURE and not (node.name or node.description or node.value):
-        return False
+    if node.role in _STRUCTURE:
+        # A scroll bar's trough repeats the bar's value.
+        value = node.value if over.role not in CONTROL_ROLES else None
+        if not (node.name or node.description or value):
+            return False
     if node.role not in _PASSIVE:
         return True
     text = label_text(node) or node.value or ""
@@ -85,21 +92,28 @@ def _means_something(node: Node, over: Node, *, leaf: bool) -> bool:
 def _labels(tree: Tree, index: TreeIndex) -> tuple[dict[int, str], frozenset[int]]:
     """Return what each labelled element has to tell beside its name, and the labels it tells.
 
-    A label that stands in a row stays: it tells what the whole row is about.
+    A label that stands in another row than what it labels stays: it tells what that row is about.
     """
-    rows = contexts_of(tree).row_keys
+    contexts = contexts_of(tree)
+    rows = contexts.row_keys
     told: dict[int, str] = {}
     said: set[int] = set()
     for place, node in enumerate(tree.nodes):
+        if rows[place] == place and not node.name and not node.capabilities.isdisjoint(ACTIVE_CAPABILITIES):
+            # The row's own line says what it is about.
+            row = contexts.contexts[place].row
+            labels = [index.by_handle[handle] for handle in row.handles] if row is not None else []
+            said.update(label for label in labels if _is_mere_label(tree.nodes[label], label, place, index))
         if not node.labelled_by or node.role in _PASSIVE:
             continue
         texts: list[str] = []
         for handle in node.labelled_by:
             label = index.by_handle.get(handle, -1)
-            if label >= 0 and rows[label] is None and _is_mere_label(tree.nodes[label], label, place, index):
+            same_row = label >= 0 and rows[label] in (None, rows[place])
+            if same_row and _is_mere_label(tree.nodes[label], label, place, index):
                 said.add(label)
                 text = label_text(tree.nodes[label])
-                if text != node.name:
+                if text not in node.name:
                     texts.append(text)
         if texts:
             told[place] = " ".join(texts)

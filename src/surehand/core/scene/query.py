@@ -24,6 +24,7 @@ from surehand import limits
 from surehand.core.scene.context import Contexts, contexts_of
 from surehand.core.scene.describe import describe
 from surehand.core.scene.fence import index_of_label
+from surehand.core.scene.rows import ACTIVE_CAPABILITIES, CONTROL_ROLES, TEXT_ROLES
 from surehand.core.scene.tree import Memo, TreeIndex, index_of
 from surehand.errors import AmbiguousTarget, InvalidRequest, SurehandError, TargetNotFound, TooLarge
 from surehand.model.query import Filter, Query, Rect, TextMatch
@@ -94,7 +95,7 @@ def find(scene: Scene, query: Query) -> Found:
 
 
 def resolve_one(scene: Scene, query: Query) -> int:
-    """Return the one element that passes every filter.
+    """Return the one element that passes every filter; a text inside a control that passes too is part of it.
 
     Raises:
         TargetNotFound: none; `observed["candidates"]` lists the elements that pass the most filters.
@@ -145,6 +146,8 @@ class _Finder:
 
     def only(self, query: Query) -> int:
         matches = self.matches(query)
+        if len(matches) > 1:
+            matches = self._without_repeats(matches)
         if len(matches) == 1:
             return matches[0]
         if not matches:
@@ -160,6 +163,18 @@ class _Finder:
             details={"matches": len(matches)},
             observed={"candidates": [describe(self._scene, index) for index in shown]},
         )
+
+    def _without_repeats(self, matches: Sequence[int]) -> Sequence[int]:
+        """Drop the texts inside a matching control: what is written on a button is the button, not a second match."""
+        nodes, tree = self._lookup.nodes, self._lookup.tree
+        controls = {place for place in matches if nodes[place].role in CONTROL_ROLES}
+        return [
+            place
+            for place in matches
+            if nodes[place].role not in TEXT_ROLES
+            or not nodes[place].capabilities.isdisjoint(ACTIVE_CAPABILITIES)
+            or controls.isdisjoint(tree.ancestors(place))
+        ]
 
     def matches(self, query: Query) -> Sequence[int]:
         last = [part for part in query.filters if part.relation == "nearest"]

@@ -46,15 +46,22 @@ _STATE_WORDS: Final = (
     ("readonly", "readonly"),
 )
 _STATE_NAMES: Final = frozenset(state for state, _ in _STATE_WORDS)
+_MENUS: Final = frozenset({"menu", "menubar", "menuitem"})
+_WORDY: Final = frozenset(["button", "menu", "menuitem", "menuitemcheckbox", "menuitemradio", "tab", "togglebutton"])
 #: Roles that nobody expects to be enabled.
 _PASSIVE: Final = TEXT_ROLES - {"text"} | {"filler", "group", "icon", "image", "pane", "statusbar", "window"}
 
 
 class RenderOptions(Record, frozen=True, kw_only=True):
-    """What of a scene to show: at most `nodes_max` elements, of the element `within` only, with places if `bounds`."""
+    """What of a scene to show: at most `nodes_max` elements, of the element `within` only, with places if `bounds`.
+
+    The descriptions of named buttons, tabs and menu items, which mostly repeat the name at length, only come with
+    `descriptions`.
+    """
 
     nodes_max: int = limits.RENDER_NODES_DEFAULT
     bounds: bool = False
+    descriptions: bool = False
     within: str | None = None
 
     def __post_init__(self) -> None:
@@ -126,7 +133,7 @@ def _render(scene: Scene, options: RenderOptions) -> Rendering:
     for which in range(first, len(shown.places)):
         if len(lines) == lines_max:
             break
-        line = _line(scene, shown, which, bounds=options.bounds)
+        line = _line(scene, shown, which, options)
         size += 1 + _size(line)
         if size > limits.RENDER_BYTES_MAX:
             break
@@ -175,7 +182,7 @@ def _window_line(scene: Scene) -> str:
     return " ".join(words)
 
 
-def _line(scene: Scene, shown: Shown, which: int, *, bounds: bool) -> str:
+def _line(scene: Scene, shown: Shown, which: int, options: RenderOptions) -> str:
     place, over = shown.places[which], shown.overs[which]
     node = scene.tree.nodes[place]
     words = [f"{'  ' * shown.depths[which]}[{scene.targets[place].label}] {token(node.role)}"]
@@ -184,18 +191,20 @@ def _line(scene: Scene, shown: Shown, which: int, *, bounds: bool) -> str:
     value = None if node.secret else node.value
     if value and value != node.name:
         words.append(f"value={quote(value)}")
-    if label := shown.told.get(place):
+    label = shown.told.get(place, "")
+    if label:
         words.append(f"label={quote(label)}")
-    if node.description and node.description != node.name:
+    wordy = node.role in _WORDY and node.name and not options.descriptions
+    if node.description and node.description != node.name and not wordy:
         words.append(f"desc={quote(node.description)}")
     if not node.capabilities.isdisjoint(ACTIVE_CAPABILITIES):
         row = contexts_of(scene.tree).contexts[place].row
-        if row is not None and row.texts != (node.name,):
+        if row is not None and row.text not in (node.name, label):
             words.append(f"in={quote(row.text)}")
     words += _states(node, scene.tree.nodes[over] if over >= 0 else None)
     if value is not None and node.text_chars is not None and node.text_chars > len(value):
         words.append(f"chars={node.text_chars}")
-    if bounds:
+    if options.bounds:
         words.append("at=" + (",".join(map(str, node.bounds)) if node.bounds is not None else "?"))
     return " ".join(words)
 
@@ -205,8 +214,9 @@ def _states(node: Node, over: Node | None) -> list[str]:
     words: list[str] = []
     if "enabled" not in states and node.role not in _PASSIVE:
         words.append("disabled")
-    # What is inside something hidden is hidden too and need not say so.
-    if "showing" not in states and (over is None or "showing" in over.states):
+    # What is inside something hidden, or waits in a closed menu, is hidden too and need not say so.
+    waits = over is not None and over.role in _MENUS and "visible" in states
+    if "showing" not in states and (over is None or "showing" in over.states) and not waits:
         words.append("hidden")
     if not states.isdisjoint(_STATE_NAMES):
         words += [word for state, word in _STATE_WORDS if state in states]

@@ -49,6 +49,10 @@ CONTROL_ROLES: Final = frozenset(
 #: Capabilities of something a person would act upon; any element out of sight can be scrolled or pointed at.
 ACTIVE_CAPABILITIES: Final = frozenset({"expand", "focus", "invoke", "select", "set_text", "set_value", "toggle"})
 
+#: Controls whose inner text is their current value and no name.
+_VALUED_ROLES: Final = frozenset({"combobox", "scrollbar", "slider", "spinbutton"})
+_SORTED_ROLES: Final = ITEM_ROLES | CELL_ROLES | WRAPPER_ROLES | {"columnheader"} | (CONTROL_ROLES - _VALUED_ROLES)
+
 #: What names a row: the index of an item, card or box, or (parent, row number) of cells without a row element.
 RowKey = int | tuple[int, int]
 
@@ -72,10 +76,25 @@ def _identifies(text: str) -> bool:
     return any(map(str.isalnum, text))
 
 
+def _is_position(node: Node) -> bool:
+    """Return whether a row header only counts: Qt numbers rows, and the numbers stay when the rows are sorted."""
+    return node.role == "rowheader" and node.row is not None and label_text(node) in {str(node.row), str(node.row + 1)}
+
+
+class _Groups:
+    """Elements by what they are parts of."""
+
+    def __init__(self) -> None:
+        self.items: dict[int, list[int]] = defaultdict(list)
+        self.boxes: dict[int, list[int]] = defaultdict(list)
+        self.cells: dict[tuple[int, int], list[int]] = defaultdict(list)
+        self.controls: dict[tuple[int, str, str], list[int]] = defaultdict(list)
+
+
 class Rows:
     """The rows of one tree. `labels` maps an item, card or flat cell to the nodes whose texts identify its row."""
 
-    __slots__ = ("_ends", "_index", "_nodes", "cells", "headers", "labels", "rows")
+    __slots__ = ("_ends", "_index", "_nodes", "cells", "contents", "headers", "labels", "rows")
 
     def __init__(self, index: TreeIndex) -> None:
         self._index = index
@@ -86,41 +105,61 @@ class Rows:
         self.cells: dict[int, tuple[int, int]] = {}
         #: Items and cards.
         self.rows: set[int] = set()
+        #: For each control whose name does not tell it from its neighbours, the text inside it, or itself where only
+        #: its description does.
+        self.contents: dict[int, int] = {}
         #: Column headers by table and column number.
         self.headers: dict[tuple[int, int], int] = {}
         self._find()
 
     def _find(self) -> None:
-        items: dict[int, list[int]] = defaultdict(list)
-        boxes: dict[int, list[int]] = defaultdict(list)
-        flat: dict[tuple[int, int], list[int]] = defaultdict(list)
-        parents, ends = self._index.parents, self._ends
+        groups = _Groups()
         for place, node in enumerate(self._nodes):
-            role = node.role
-            if role in ITEM_ROLES:
-                items[parents[place]].append(place)
-            elif role in WRAPPER_ROLES:
-                if ends[place] > place + 1 and not node.name and not node.labelled_by:
-                    boxes[parents[place]].append(place)
-            elif role == "columnheader":
-                self._note_header(place, node)
-            elif role in CELL_ROLES and self._is_flat(place, node):
-                flat[parents[place], node.row or 0].append(place)
-        self._label(items, flat, boxes)
+            if node.role in _SORTED_ROLES:
+                self._sort(place, node, groups)
+        for group in groups.items.values():
+            self.rows.update(group)
+            self._label_rows(group, [self._texts(row) for row in group], own_name=True)
+        self._label_cells(groups.cells)
+        for group in groups.boxes.values():
+            if len(group) > 1:
+                self._label_cards(group)
+        for (_, _, name), alike in groups.controls.items():
+            if not name or len(alike) > 1:
+                self._note_contents(alike)
+
+    def _sort(self, place: int, node: Node, groups: _Groups) -> None:
+        parent = self._index.parents[place]
+        inside = self._ends[place] - place - 1
+        if node.role in ITEM_ROLES:
+            groups.items[parent].append(place)
+        elif node.role in CELL_ROLES:
+            if self._is_flat(place, node):
+                groups.cells[parent, node.row or 0].append(place)
+        elif node.role == "columnheader":
+            self._note_header(place, node)
+        elif node.role in WRAPPER_ROLES:
+            # A whole column of a window is no card.
+            if 0 < inside <= limits.CONTEXT_CARD_NODES_MAX and not node.labelled_by:
+                groups.boxes[parent].append(place)
+        elif inside or not node.name:
+            groups.controls[parent, node.role, node.name].append(place)
+
+    def _note_contents(self, controls: list[int]) -> None:
+        """Note what is written inside controls without a name, or all called "Tab" as GTK 4 calls them.
+
+        A picture without any text is known by its description, which is what hovering over it tells a person.
+        """
+        for control in controls:
+            node = self._nodes[control]
+            texts = self._texts(control)
+            if texts and label_text(self._nodes[texts[0]]) != node.name:
+                self.contents[control] = texts[0]
+            elif not node.name and _identifies(node.description):
+                self.contents[control] = control
 
     def _is_flat(self, place: int, node: Node) -> bool:
         return node.row is not None and place > 0 and self._nodes[self._index.parents[place]].role not in ITEM_ROLES
-
-    def _label(
-        self, items: dict[int, list[int]], flat: dict[tuple[int, int], list[int]], boxes: dict[int, list[int]]
-    ) -> None:
-        for group in items.values():
-            self.rows.update(group)
-            self._label_rows(group, [self._texts(row) for row in group], own_name=True)
-        self._label_cells(flat)
-        for group in boxes.values():
-            if len(group) > 1:
-                self._label_cards(group)
 
     def _note_header(self, place: int, node: Node) -> None:
         if node.column is None:
@@ -145,7 +184,7 @@ class Rows:
             node = nodes[place]
             if node.role in ITEM_ROLES or node.role in CONTROL_ROLES:
                 place = ends[place]
-            elif node.role in TEXT_ROLES and _identifies(label_text(node)):
+            elif node.role in TEXT_ROLES and _identifies(label_text(node)) and not _is_position(node):
                 found.append(place)
                 place = ends[place]
             else:
@@ -241,6 +280,8 @@ class Rows:
         for cell in ordered:
             if len(found) == limits.CONTEXT_ROW_TEXTS_MAX:
                 break
+            if _is_position(self._nodes[cell]):
+                continue
             if _identifies(label_text(self._nodes[cell])):
                 found.append(cell)
             else:
@@ -248,11 +289,14 @@ class Rows:
         return found
 
     def _label_cards(self, boxes: list[int]) -> None:
-        """Label plain boxes that repeat one build and each hold a text and a control."""
-        builds: dict[tuple[str, frozenset[str]], list[int]] = defaultdict(list)
+        """Label plain boxes that repeat one build and each hold a text and a control.
+
+        A name that several of them have tells none of them apart: Qt names every box in a group box after it.
+        """
+        builds: dict[tuple[str, str, frozenset[str]], list[int]] = defaultdict(list)
         for box in boxes:
             roles = frozenset(self._nodes[child].role for child in self._index.children[box])
-            builds[self._nodes[box].role, roles].append(box)
+            builds[self._nodes[box].role, self._nodes[box].name, roles].append(box)
         for alike in builds.values():
             # A box alone is layout, and the text in it may be a result or a status; it identifies nothing.
             if len(alike) < 2:

@@ -192,6 +192,82 @@ def test_the_labels_inside_buttons_make_no_cards_of_a_keypad():
     assert contexts(root, *keys) == [""] * 4
 
 
+def test_boxes_that_share_a_name_are_cards_all_the_same():
+    opens = [button(), button()]
+    boxes = [
+        El("filler", "People", El("label", name), press) for name, press in zip(["carol", "dave"], opens, strict=True)
+    ]
+    assert contexts(El("window", "W", El("group", "People", *boxes)), *opens) == ["People › carol", "People › dave"]
+
+
+def test_a_box_with_a_name_of_its_own_is_known_by_that():
+    presses = [button("Pause"), button("Pause")]
+    boxes = [
+        El("group", name, El("label", f"Used {number} GB"), press)
+        for number, (name, press) in enumerate(zip(["Memory", "Disk"], presses, strict=True))
+    ]
+    assert contexts(El("window", "W", *boxes), *presses) == ["Memory", "Disk"]
+
+
+def test_the_columns_of_a_window_are_no_cards():
+    columns = []
+    for text in ("12:00 o'clock", "3 unread"):
+        buttons = [button(f"b{number}") for number in range(limits.CONTEXT_CARD_NODES_MAX)]
+        columns.append(El("filler", "", El("label", text), *buttons))
+    presses = [column.children[1] for column in columns]
+    assert contexts(El("window", "W", *columns), *presses) == ["", ""]
+    for column in columns:
+        column.children.pop()
+    assert contexts(El("window", "W", *columns), *presses) == ["12:00 o'clock", "3 unread"]
+
+
+def test_row_headers_that_only_count_name_no_row():
+    cells = [
+        El("rowheader" if column < 0 else "cell", text, row=line, column=None if column < 0 else column)
+        for line, texts in enumerate([("1", "carol", "10"), ("2", "dave", "20")])
+        for column, text in enumerate(texts, start=-1)
+    ]
+    assert contexts(El("window", "W", El("table", "", *cells)), cells[2], cells[5]) == ["carol", "dave"]
+    header = El("rowheader", "1042", row=0)
+    amount = El("cell", "10", row=0, column=0)
+    assert contexts(El("window", "W", El("table", "", header, amount)), amount) == ["1042"]
+
+
+# --- what is written inside controls ---
+
+
+def test_a_control_without_a_name_is_known_by_the_text_inside_it():
+    pay = El("button", "", El("filler", "", El("label", "Pay 10")))
+    assert contexts(El("window", "W", pay), pay) == ["Pay 10"]
+
+
+def test_controls_with_one_name_are_known_by_the_texts_inside_them():
+    tabs = [El("tab", "Tab", El("label", name)) for name in ("One", "Two")]
+    assert contexts(El("window", "W", El("tablist", "One", *tabs)), *tabs) == ["One", "Two"]
+
+
+def test_a_picture_of_a_control_is_known_by_its_description():
+    clear = El("button", "", description="Clear display")
+    named = El("button", "Save", description="Saved 12:01")
+    pay = El("button", "", El("label", "Pay 10"), description="Saved 12:01")
+    assert contexts(El("window", "W", clear, named, pay), clear, named, pay) == ["Clear display", "", "Pay 10"]
+
+
+def test_a_counter_inside_a_named_control_does_not_count():
+    press = El("button", "Inbox", El("label", "3 unread"))
+    assert contexts(El("window", "W", press), press) == [""]
+
+
+def test_the_current_value_inside_a_combo_box_does_not_count():
+    combo = El("combobox", "", El("label", "red"))
+    assert contexts(El("window", "W", combo), combo) == [""]
+
+
+def test_the_current_tab_is_no_title_of_the_tab_bar():
+    tab = El("tab", "Two")
+    assert contexts(El("window", "W", El("tablist", "One", tab)), tab) == [""]
+
+
 # --- sections, menus, dialogs, labels ---
 
 
@@ -255,6 +331,14 @@ def test_a_combo_box_is_no_title_for_its_options_but_its_label_is():
     assert contexts(El("window", "W", caption, combo), option) == ["Country"]
     combo.set(labelled_by=())
     assert contexts(El("window", "W", caption, combo), option) == [""]
+
+
+def test_a_label_that_also_names_the_row_counts_once():
+    rows = []
+    for name in ("Name", "Street"):
+        caption = El("label", name)
+        rows.append(El("filler", "", caption, El("text", "", labelled_by=(caption.handle,))))
+    assert contexts(El("window", "W", *rows), *(line.children[1] for line in rows)) == ["Name", "Street"]
 
 
 def test_editable_texts_and_secrets_never_label():

@@ -184,6 +184,30 @@ def test_a_dialog_that_asks_something_else_is_refused():
     assert caught.value.observed["difference"]["now"] == "Question · Delete everything?"
 
 
+def test_a_picture_that_stands_for_something_else_is_refused():
+    people = People("carol")
+    icon = El("button", "", description="Archive")
+    people.root.children.append(icon)
+    scene = people.watcher.observe()
+    fence(people, scene, icon)
+    icon.set(description="Delete")
+    with pytest.raises(StaleTarget) as caught:
+        fence(people, scene, icon)
+    assert caught.value.observed["difference"] == {"what": "context", "before": "Archive", "now": "Delete"}
+
+
+def test_a_text_inside_a_nameless_control_that_changed_is_refused():
+    people = People("carol")
+    amount = El("label", "Pay 10")
+    pay = El("button", "", El("filler", "", amount))
+    people.root.children.append(pay)
+    scene = people.watcher.observe()
+    amount.set(name="Pay 9999")
+    with pytest.raises(StaleTarget) as caught:
+        fence(people, scene, pay)
+    assert caught.value.observed["difference"]["now"] == "Pay 9999"
+
+
 def test_a_new_row_with_the_same_name_is_no_difference_for_the_old_one():
     people = People("carol", "dave")
     scene = people.watcher.observe()

@@ -324,6 +324,21 @@ def test_two_controls_alike_are_listed_and_none_is_taken(form):
     assert caught.value.details == {"matches": 2}
 
 
+def test_what_is_written_on_a_button_is_no_second_match():
+    text, press = El("label", "Open"), El("button", "Open")
+    press.children.append(text)
+    root = El("window", "W", press)
+    scene = Watcher(root).observe()
+    assert resolve_one(scene, Query(filters=(name("Open"),))) == place(scene, press)
+    assert resolve_one(scene, Query(filters=(name("Open"), Filter(role="label")))) == place(scene, text)
+    assert len(find(scene, Query(filters=(name("Open"),))).indexes) == 2
+    # A text beside it, or a control inside it, is another match.
+    for other in (El("label", "Open"), El("button", "Open")):
+        (root if other.fields["role"] == "label" else press).children.append(other)
+        with pytest.raises(AmbiguousTarget):
+            resolve_one(Watcher(root).observe(), Query(filters=(name("Open"),)))
+
+
 def test_many_matches_are_counted_and_the_first_listed():
     scene = Watcher(El("window", "W", *(El("button", "B") for _ in range(40)))).observe()
     with pytest.raises(AmbiguousTarget) as caught:

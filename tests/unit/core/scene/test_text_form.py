@@ -173,6 +173,24 @@ def test_places_are_told_when_asked_for():
     assert text(root, bounds=True)[1:] == ['  [e2] button "A" at=1,-2,30,40', '  [e3] button "B" at=?']
 
 
+def test_descriptions_of_named_buttons_come_when_asked_for():
+    root = El("window", "W", El("button", "New", description="Make a new one"), El("button", "", description="Clear"))
+    assert text(root)[1:] == ['  [e2] button "New"', '  [e3] button desc="Clear"']
+    assert text(root, descriptions=True)[1] == '  [e2] button "New" desc="Make a new one"'
+
+
+def test_an_item_of_a_closed_menu_need_not_say_that_it_is_hidden():
+    shut = VISIBLE - {"showing"}
+    items = [El("menuitem", "Save", states=shut), El("separator", "", states=shut, capabilities=frozenset({"invoke"}))]
+    gone = El("menuitem", "Secret", states=shut - {"visible"})
+    root = El("window", "W", El("menubar", "", El("menu", "File", *items, gone)))
+    assert text(root)[2:] == [
+        '    [e3] menu "File"',
+        '      [e4] menuitem "Save"',
+        '      [e6] menuitem "Secret" hidden',
+    ]
+
+
 def test_only_the_outermost_hidden_element_says_so():
     hidden = VISIBLE - {"showing"}
     item = El("menuitem", "Save", states=hidden)
@@ -207,11 +225,31 @@ def test_a_label_that_labels_something_left_out_stays():
     assert text(El("window", "W", caption, box))[1:] == ['  [e3] filler label="Picture"', '    [e4] button "A"']
 
 
-def test_a_label_that_names_a_row_stays():
+def test_a_label_that_names_another_row_stays():
     caption = El("label", "Amount")
     entry = El("text", "", labelled_by=(caption.handle,))
-    lines = text(El("window", "W", El("listitem", "", caption, entry)))
-    assert lines[2:] == ['    [e3] label "Amount"', '    [e4] text in="Amount"']
+    lines = text(El("window", "W", El("listitem", "", caption, El("button", "Clear")), entry))
+    assert lines[2:] == ['    [e3] label "Amount"', '    [e4] button "Clear" in="Amount"', "  [e5] text"]
+
+
+def test_a_label_in_the_same_row_is_told_at_what_it_labels():
+    caption = El("label", "Amount")
+    entry = El("text", "", labelled_by=(caption.handle,))
+    lines = text(El("window", "W", El("listitem", "", caption, entry, El("button", "Clear"))))
+    assert lines[2:] == ['    [e4] text label="Amount"', '    [e5] button "Clear" in="Amount"']
+
+
+def test_an_item_that_can_be_chosen_tells_its_label_itself():
+    items = [
+        El("listitem", "", El("label", name), El("label", "more"), capabilities=frozenset({"select"}))
+        for name in ("apple", "pear")
+    ]
+    assert text(El("window", "W", *items))[1:] == [
+        '  [e2] listitem in="apple"',
+        '    [e4] label "more"',
+        '  [e5] listitem in="pear"',
+        '    [e7] label "more"',
+    ]
 
 
 def test_boxes_with_a_name_a_description_or_a_use_stay():
