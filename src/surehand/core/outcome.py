@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, Literal
 
+import msgspec
+
 from surehand.model.outcome import UNKNOWN_STATEMENT, Effect, TerminalKind
 from surehand.model.record import Record
 
@@ -110,66 +112,107 @@ def _executed(effect: Effect) -> Callable[[Known], Ending]:
     return lambda known: withheld if known.withheld else success
 
 
-Rule = tuple[str, Callable[[Known], bool], Callable[[Known], Ending]]
+class Row(msgspec.Struct, frozen=True, kw_only=True):
+    """One row of the table: what it is called, what it ends as (both for people), when it applies, how it ends."""
 
-#: First match decides. Each row: its name, when it applies, how it ends.
-RULES: Final[tuple[Rule, ...]] = (
+    name: str
+    ends: str
+    applies: Callable[[Known], bool]
+    end: Callable[[Known], Ending]
+
+
+#: First match decides.
+RULES: Final[tuple[Row, ...]] = (
     # A foreground that moved, or could not be sampled, contradicts every claim about what was done, even "nothing".
-    (
-        "context changed",
-        lambda k: k.context == "changed",
-        _unknown("Something other than the person changed the foreground, the focus or the pointer."),
+    Row(
+        name="background work changed the foreground, the focus or the pointer",
+        ends="`outcome_unknown`",
+        applies=lambda k: k.context == "changed",
+        end=_unknown("Something other than the person changed the foreground, the focus or the pointer."),
     ),
-    (
-        "context unreadable",
-        lambda k: k.context == "unreadable",
-        _unknown("Whether the foreground, the focus and the pointer stayed as they were could not be read."),
+    Row(
+        name="the foreground, the focus or the pointer could not be sampled",
+        ends="`outcome_unknown`",
+        applies=lambda k: k.context == "unreadable",
+        end=_unknown("Whether the foreground, the focus and the pointer stayed as they were could not be read."),
     ),
     # An interruption that cannot say what was delivered is no interruption but an unknown.
-    ("person took over", lambda k: k.interrupted and k.status != "unknown", _interrupted),
-    ("proven no effect", lambda k: k.status == "no_effect", _no_effect),
-    (
-        "actor does not know",
-        lambda k: k.status == "unknown",
-        _unknown("It was sent, and what became of it is not known."),
+    Row(
+        name="a person took over, and what was delivered is known",
+        ends="`interrupted`",
+        applies=lambda k: k.interrupted and k.status != "unknown",
+        end=_interrupted,
+    ),
+    Row(
+        name="the actor proved that nothing happened",
+        ends="`failed` (`cancelled`, `timeout`, or the application's reason), retry safe",
+        applies=lambda k: k.status == "no_effect",
+        end=_no_effect,
+    ),
+    Row(
+        name="the actor does not know",
+        ends="`outcome_unknown`",
+        applies=lambda k: k.status == "unknown",
+        end=_unknown("It was sent, and what became of it is not known."),
     ),
     # The expected effect may itself change the meaning of its target; only that excuses a change.
-    (
-        "meaning changed in delay",
-        lambda k: k.meaning_changed and k.verification != "verified",
-        _unknown("What the target means changed while the application had not run its handler yet."),
+    Row(
+        name="the target came to mean something else before its handler ran, and the effect was not seen",
+        ends="`outcome_unknown`",
+        applies=lambda k: k.meaning_changed and k.verification != "verified",
+        end=_unknown("What the target means changed while the application had not run its handler yet."),
     ),
-    ("read back", lambda k: k.verification == "verified", _executed("verified")),
-    (
-        "stable contradiction",
-        lambda k: k.verification == "contradicted" and k.status == "done",
-        _contradicted,
+    Row(
+        name="the expected effect was read back",
+        ends="`succeeded`, verified; `withheld` where its output is not released",
+        applies=lambda k: k.verification == "verified",
+        end=_executed("verified"),
     ),
-    (
-        "still running",
-        lambda k: k.verification in ("contradicted", "pending"),
-        _unknown("The expected effect was not seen in time; it may still come."),
+    # Spec §9, ADR 8: only after an acknowledgement, for a handler that still runs may yet bring it about.
+    Row(
+        name="the application acknowledged, and what is read back stays different",
+        ends="`failed` (`verification_failed`)",
+        applies=lambda k: k.verification == "contradicted" and k.status == "done",
+        end=_contradicted,
     ),
-    ("unreadable", lambda k: k.verification == "unreadable", _unknown("The result could not be read back.")),
-    (
-        "cut off after entering",
-        lambda k: k.cancelled or k.expired,
-        _unknown("It was cut off after it had been sent.", effect="executed_unverified"),
+    Row(
+        name="the expected effect was not seen in time and may still come",
+        ends="`outcome_unknown`",
+        applies=lambda k: k.verification in ("contradicted", "pending"),
+        end=_unknown("The expected effect was not seen in time; it may still come."),
     ),
-    (
-        "not acknowledged",
-        lambda k: k.status == "sent",
-        _unknown("It was delivered, not acknowledged in time, and nothing was read back."),
+    Row(
+        name="the result could not be read back",
+        ends="`outcome_unknown`",
+        applies=lambda k: k.verification == "unreadable",
+        end=_unknown("The result could not be read back."),
     ),
-    ("acknowledged", lambda _: True, _executed("executed_unverified")),
+    Row(
+        name="nothing was asked, and it was cancelled or its time ran out after it was sent",
+        ends="`outcome_unknown`",
+        applies=lambda k: k.cancelled or k.expired,
+        end=_unknown("It was cut off after it had been sent.", effect="executed_unverified"),
+    ),
+    Row(
+        name="nothing was asked, and the application did not acknowledge",
+        ends="`outcome_unknown`",
+        applies=lambda k: k.status == "sent",
+        end=_unknown("It was delivered, not acknowledged in time, and nothing was read back."),
+    ),
+    Row(
+        name="nothing was asked, and the application acknowledged",
+        ends="`succeeded`, executed but not verified; `withheld` where its output is not released",
+        applies=lambda _: True,
+        end=_executed("executed_unverified"),
+    ),
 )
 
 
 def terminal_of(known: Known) -> Ending:
     """Return the one ending of an entered operation; total over everything that can be known."""
-    return next(end(known) for _, applies, end in RULES if applies(known))
+    return row_of(known).end(known)
 
 
-def rule_of(known: Known) -> str:
-    """Return the name of the row that decides, for tests and explanations."""
-    return next(name for name, applies, _ in RULES if applies(known))
+def row_of(known: Known) -> Row:
+    """Return the row that decides."""
+    return next(row for row in RULES if row.applies(known))

@@ -7,7 +7,7 @@ import itertools
 import pytest
 
 from surehand.core.lifecycle import ENDINGS
-from surehand.core.outcome import RULES, Known, rule_of, terminal_of
+from surehand.core.outcome import RULES, Known, row_of, terminal_of
 from surehand.model.outcome import UNKNOWN_STATEMENT
 
 STATUSES = ("done", "sent", "no_effect", "unknown")
@@ -29,7 +29,7 @@ ALL = [(known, terminal_of(known)) for known in everything()]
 def test_every_combination_has_exactly_one_ending_and_every_row_is_needed():
     assert len(ALL) == 4 * 5 * 5 * 2**5
     assert {ending.kind for _, ending in ALL} == set(ENDINGS)
-    assert {rule_of(known) for known, _ in ALL} == {name for name, _, _ in RULES}
+    assert {row_of(known).name for known, _ in ALL} == {row.name for row in RULES}
 
 
 def test_verified_is_said_only_of_what_was_read_back():
