@@ -121,7 +121,7 @@ class Aim:
     async def _until_changed(self, problem: SurehandError, left: float, *, enabled: bool) -> None:
         """Wait for what is missing, by the daemon's events where it can tell, else for a moment."""
         pause = min(_PAUSE_S, left)
-        if isinstance(problem, TargetNotFound | TargetNotActionable):
+        if not isinstance(problem, AmbiguousTarget):
             state = (Filter(state={"enabled": True}),) if enabled else ()
             condition = {"kind": "appears", "query": to_value(self.filtered(state).query(1))}
             try:
