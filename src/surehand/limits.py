@@ -155,6 +155,8 @@ DBUS_MESSAGE_BYTES_MAX: Final = 64 * 1024 * 1024
 DBUS_UNSENT_BYTES_MAX: Final = 4 * 1024 * 1024  # a peer that stops reading costs this much memory
 EVENT_COALESCE_MS: Final = 5
 ACTIONS_READ_MAX: Final = 256  # named actions of one object that are read before one is run
+GTK4_PRESS_MS: Final = 260  # GTK 4.8 shows a press for 250 ms and drops another one of the same button meanwhile
+QT5_PRESS_MS: Final = 110  # the same in Qt 5: 100 ms
 ACTION_ACK_GRACE_MS: Final = 100  # an acting call whose successor was answered is waited for this long, then is `sent`
 
 # --- input (spec §10) -----------------------------------------------------------------------------------------

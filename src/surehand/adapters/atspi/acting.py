@@ -27,7 +27,7 @@ from surehand.adapters.atspi import (
     calls,
 )
 from surehand.adapters.atspi.acting_outcome import Verdict
-from surehand.adapters.atspi.acting_plan import Bench, Plan, Sight, checked, profile_for
+from surehand.adapters.atspi.acting_plan import Bench, Plan, Sight, action_times, checked, profile_for
 from surehand.adapters.atspi.transport import Call, Reply
 from surehand.errors import InvalidRequest, UnsupportedAction
 from surehand.model.actions import (
@@ -134,6 +134,8 @@ class AtspiActor:
 
     def __init__(self, observer: Sight) -> None:
         self._sight = observer
+        #: When another action of an object counts again, in the loop's time; only what is still to come is kept.
+        self._counts_again: dict[str, float] = {}
 
     # --- what works -------------------------------------------------------------------------------------------
 
@@ -175,6 +177,7 @@ class AtspiActor:
         """
         bench, skill = self._bench(attempt)
         plan = await skill.plan(bench, attempt.action)
+        await self._wait_for_press(plan)
         handles = tuple(dict.fromkeys((*attempt.fence_handles, *plan.handles)))
         # Written before the fence's own reads, so that one round trip answers both.
         reading = plan.channel.connection.start_many(plan.reads) if plan.reads else None
@@ -194,6 +197,20 @@ class AtspiActor:
             raise InvalidRequest("an accessibility action needs an element")
         return Bench(self._sight, attempt.surface, attempt.node, attempt.secret), skill
 
+    async def _wait_for_press(self, plan: Plan) -> None:
+        """Wait until the last press of the same object is over: GTK 4 and Qt acknowledge a second one and drop it."""
+        now = asyncio.get_running_loop().time()
+        self._counts_again = {handle: due for handle, due in self._counts_again.items() if due > now}
+        due = max((self._counts_again.get(handle, now) for handle in plan.handles), default=now)
+        if plan.kind == "action" and due > now:
+            await asyncio.sleep(due - now)
+
+    def _remember_press(self, plan: Plan, toolkit: str) -> None:
+        again_ms = action_times(toolkit).again_ms
+        if plan.kind == "action" and again_ms:
+            due = asyncio.get_running_loop().time() + again_ms / 1000
+            self._counts_again.update(dict.fromkeys(plan.handles, due))
+
     async def _send(self, plan: Plan, acting: Call, toolkit: str) -> Dispatched:
         """Send the one call, in the task and turn that entered; then find out what became of it."""
         connection = plan.channel.connection
@@ -205,6 +222,7 @@ class AtspiActor:
         await asyncio.wait([acted, behind], return_when=asyncio.FIRST_COMPLETED)
         if not acted.done():
             await asyncio.wait([acted], timeout=limits.ACTION_ACK_GRACE_MS / 1000)
+        self._remember_press(plan, toolkit)
         verdict = _verdict(acted, plan, toolkit)
         delay_ms = plan.delay_ms if verdict.status in {"done", "sent", "unknown"} else 0
         return Dispatched(status=verdict.status, route=plan.route, detail=verdict.detail, handler_delay_ms=delay_ms)

@@ -13,7 +13,7 @@ from surehand.adapters.atspi.acting_plan import (
     Decision,
     Live,
     Plan,
-    action_delay_ms,
+    action_times,
     call,
     do_action,
     name_reads,
@@ -41,7 +41,9 @@ def by_name(bench: Bench, node: Node, ranks: Ranks, purpose: str) -> Plan:
         return do_action(channel, path, index)
 
     reads = name_reads(channel, path, len(node.actions))
-    return Plan("atspi.action", "action", channel, (node.handle,), reads, decide, action_delay_ms(bench.toolkit))
+    return Plan(
+        "atspi.action", "action", channel, (node.handle,), reads, decide, action_times(bench.toolkit).handler_ms
+    )
 
 
 async def invoke(bench: Bench, _: Invoke) -> Plan:
@@ -60,7 +62,9 @@ async def perform(bench: Bench, action: Perform) -> Plan:
         return do_action(channel, path, acting_verbs.named(node.actions, names_now(replies), action.name))
 
     reads = name_reads(channel, path, len(node.actions))
-    return Plan("atspi.action", "action", channel, (node.handle,), reads, decide, action_delay_ms(bench.toolkit))
+    return Plan(
+        "atspi.action", "action", channel, (node.handle,), reads, decide, action_times(bench.toolkit).handler_ms
+    )
 
 
 def is_on(node: Node) -> bool:

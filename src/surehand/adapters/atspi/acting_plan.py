@@ -175,14 +175,20 @@ def call(channel: Channel, path: str, interface: str, member: str, signature: st
     return Call(channel.destination, path, interface, member, signature, body)
 
 
-#: How long a toolkit runs a handler after it acknowledged `DoAction` (GTK 4.8: 250 ms, Qt 5: 100 ms for buttons).
-ACTION_DELAY_MS: Final[dict[str, int]] = {
-    "gtk4": limits.GTK4_HANDLER_DELAY_MS,
-    "qt5": limits.QT5_HANDLER_DELAY_MS,
-    "qt6": limits.QT5_HANDLER_DELAY_MS,
+class ActionTimes(NamedTuple):
+    """Milliseconds after the acknowledgement of `DoAction`: until a handler may run, and until another one counts."""
+
+    handler_ms: int = 0
+    again_ms: int = 0
+
+
+_ACTION_TIMES: Final[dict[str, ActionTimes]] = {
+    "gtk4": ActionTimes(limits.GTK4_HANDLER_DELAY_MS, limits.GTK4_PRESS_MS),
+    "qt5": ActionTimes(limits.QT5_HANDLER_DELAY_MS, limits.QT5_PRESS_MS),
+    "qt6": ActionTimes(limits.QT5_HANDLER_DELAY_MS, limits.QT5_PRESS_MS),
 }
 
 
-def action_delay_ms(toolkit: str) -> int:
-    """Return how long after the acknowledgement a handler may still run."""
-    return ACTION_DELAY_MS.get(toolkit, 0)
+def action_times(toolkit: str) -> ActionTimes:
+    """Return how a toolkit puts off what `DoAction` asked for."""
+    return _ACTION_TIMES.get(toolkit, ActionTimes())
