@@ -47,7 +47,10 @@ class Journal(Protocol):
         """Return events of one stream in order, each verified as it is read."""
 
     async def streams_ending(self, event_type: str, *, limit: int = 1000) -> list[str]:
-        """Return streams whose last event has this type, oldest first; recovery asks for claims without an end."""
+        """Return streams that end in this type, oldest first; recovery asks for claims without an end.
+
+        A claim counts as the end of its stream until it is released or has its terminal, whatever else follows it.
+        """
 
     async def read(self, *, after_seq: int = 0, limit: int = 1000) -> list[Event]:
         """Return events of the whole log in order, each verified as it is read."""

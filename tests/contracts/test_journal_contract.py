@@ -293,6 +293,21 @@ async def test_claims_without_an_end_are_found_oldest_first(journal):
     assert await journal.streams_ending("no.such.v1") == []
 
 
+async def test_a_claim_stays_open_whatever_follows_it_but_a_release_or_a_terminal(journal):
+    """A refusal of somebody who came second must not hide it from recovery."""
+    refusal = NewEvent(
+        stream="operation:agent:a", type="operation.refused.v1", actor="agent", payload={"code": "conflict"}
+    )
+    await journal.append([claim("a"), refusal])
+    await journal.append([refusal])
+    assert await journal.streams_ending("operation.claimed.v1") == ["operation:agent:a"]
+    assert await journal.streams_ending("operation.refused.v1") == []
+    await journal.append([terminal("a")])
+    await journal.append([refusal])
+    assert await journal.streams_ending("operation.claimed.v1") == []
+    assert await journal.streams_ending("operation.refused.v1") == ["operation:agent:a"]
+
+
 async def test_a_stream_is_known_once_it_was_written(journal):
     await journal.append([claim("a")])
     assert journal.known("operation:agent:a")

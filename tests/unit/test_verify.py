@@ -110,6 +110,26 @@ def test_a_claim_without_an_end_is_counted_and_no_fault(tmp_path):
     assert (verdict.ok, verdict.counts.unended) == (True, 1)
 
 
+def test_an_open_claim_that_a_refusal_follows_is_whole_and_open(tmp_path):
+    path = tmp_path / "state" / "journal.db"
+    refusal = note("operation:agent:a", "operation.refused.v1", code="conflict")
+
+    async def run():
+        journal = open_journal(path)
+        await journal.append([claim("a"), refusal])
+        await journal.close()
+
+    asyncio.run(run())
+    verdict = audit(path)
+    assert (verdict.ok, verdict.counts.unended) == (True, 1)
+    journal = open_journal(path, mode="full")
+    assert journal.recovery is None
+    asyncio.run(journal.close())
+    tamper(path, "UPDATE streams SET type = 'operation.refused.v1'")
+    assert "table of streams" in audit(path).reason
+    assert open_journal(path, mode="full").recovery is not None
+
+
 def test_a_released_operation_may_be_claimed_again(tmp_path):
     path = tmp_path / "state" / "journal.db"
     release = note("operation:agent:a", "operation.released.v1", code="stale_target")

@@ -8,10 +8,31 @@ commit are not touched by it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
 
 from surehand.core import chain
 from surehand.errors import Conflict, PermitInvalid
 from surehand.model.events import Event
+
+CLAIMED: Final = "operation.claimed.v1"
+
+#: What ends a claim. Nothing else does: a refusal of somebody who came second must not hide an open claim.
+_SETTLING: Final = frozenset({"operation.released.v1", "operation.terminal.v1"})
+
+
+class StreamEnd(NamedTuple):
+    """How a stream ends: its length, and the type of its last event, or a claim that is still open."""
+
+    version: int
+    type: str
+
+
+_NO_STREAM: Final = StreamEnd(0, "")
+
+
+def ending(before: str, event_type: str) -> str:
+    """Return how a stream ends once an event of this type follows."""
+    return CLAIMED if before == CLAIMED and event_type not in _SETTLING else event_type
 
 
 class Plan:
@@ -19,7 +40,7 @@ class Plan:
 
     Args:
         head: The end of the log.
-        versions: The version of every stream that an append may name; absent means 0.
+        streams: The end of every stream that an append may name; absent means that there is none.
         counts: How often every key that an append may consume was consumed; absent means 0.
         occurred_at: The time of the commit.
         event_ids: Fresh event ids.
@@ -28,7 +49,7 @@ class Plan:
     def __init__(
         self,
         head: chain.Head,
-        versions: Mapping[str, int],
+        streams: Mapping[str, StreamEnd],
         counts: Mapping[str, int],
         *,
         occurred_at: str,
@@ -36,10 +57,10 @@ class Plan:
     ) -> None:
         self.head = head
         self.rows: list[chain.Row] = []
-        self.versions = dict(versions)
+        self._streams = streams
         self.counts = dict(counts)
-        #: Streams that gained events, with the last of each.
-        self.last_rows: dict[str, chain.Row] = {}
+        #: Streams that gained events, with their new end and the last sequence number.
+        self.moved: dict[str, tuple[StreamEnd, int]] = {}
         #: Keys that were consumed, with the sequence number of the last event that did.
         self.consumed_at: dict[str, int] = {}
         self._occurred_at = occurred_at
@@ -67,21 +88,24 @@ class Plan:
 
     def _seal(self, new: chain.Draft) -> chain.Row:
         stream = new.event.stream
-        version = self.versions.get(stream, 0) + 1
+        before = self._end(stream)
+        version = before.version + 1
         row = chain.seal(
             new, self.head, stream_version=version, event_id=next(self._event_ids), occurred_at=self._occurred_at
         )
         self.head = chain.Head(row.seq, row.record_hash)
         self.rows.append(row)
-        self.versions[stream] = version
-        self.last_rows[stream] = row
+        self.moved[stream] = (StreamEnd(version, ending(before.type, row.type)), row.seq)
         return row
+
+    def _end(self, stream: str) -> StreamEnd:
+        return self.moved[stream][0] if stream in self.moved else self._streams.get(stream, _NO_STREAM)
 
     def _check_versions(self, drafts: Sequence[chain.Draft]) -> None:
         ahead: dict[str, int] = {}
         for new in drafts:
             stream, expected = new.event.stream, new.event.expected_version
-            actual = self.versions.get(stream, 0) + ahead.get(stream, 0)
+            actual = self._end(stream).version + ahead.get(stream, 0)
             if expected is not None and expected != actual:
                 raise Conflict(
                     f"the stream is at version {actual}, not {expected}",

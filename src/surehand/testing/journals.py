@@ -14,7 +14,7 @@ from typing import Any, Final, Literal, NoReturn
 
 from surehand import limits
 from surehand.core import chain
-from surehand.core.appending import Plan
+from surehand.core.appending import Plan, StreamEnd
 from surehand.errors import CommitUnknown, JournalRecovery, Unavailable
 from surehand.model.events import Event, NewEvent
 from surehand.ports import Clock, Journal
@@ -35,6 +35,7 @@ class MemoryJournal:
         self._randomness = randomness
         self._rows: list[chain.Row] = []
         self._streams: dict[str, list[chain.Row]] = {}
+        self._ends: dict[str, tuple[StreamEnd, int]] = {}
         self._uses: dict[str, int] = {}
         self._closed = False
 
@@ -69,12 +70,14 @@ class MemoryJournal:
         await asyncio.sleep(0)
         now_ms = self._clock.wall_ms()
         ids = (chain.uuid7(now_ms, self._randomness(chain.EVENT_ID_RANDOM_BYTES)) for _ in drafts)
-        versions = {new.event.stream: len(self._streams.get(new.event.stream, ())) for new in drafts}
-        plan = Plan(self._head(), versions, self._uses, occurred_at=chain.timestamp(now_ms), event_ids=ids)
+        names = {new.event.stream for new in drafts} & self._ends.keys()
+        ends = {stream: self._ends[stream][0] for stream in names}
+        plan = Plan(self._head(), ends, self._uses, occurred_at=chain.timestamp(now_ms), event_ids=ids)
         stored = plan.add(drafts, keys)
         self._rows.extend(plan.rows)
         for row in plan.rows:
             self._streams.setdefault(row.stream, []).append(row)
+        self._ends.update(plan.moved)
         self._uses = plan.counts
         return stored
 
@@ -91,9 +94,9 @@ class MemoryJournal:
         return self._page(self._rows, after_seq, limit)
 
     async def streams_ending(self, event_type: str, *, limit: int = 1000) -> list[str]:
-        """Return streams whose last event has this type, oldest first."""
-        last = sorted((rows[-1] for rows in self._streams.values()), key=lambda row: row.seq)
-        return [row.stream for row in last if row.type == event_type][: max(0, limit)]
+        """Return streams that end in this type, oldest first; an open claim counts as the end of its stream."""
+        found = [(seq, stream) for stream, (end, seq) in self._ends.items() if end.type == event_type]
+        return [stream for _, stream in sorted(found)][: max(0, limit)]
 
     async def uses(self, key: str) -> int:
         """Return how often a key was consumed."""

@@ -137,7 +137,12 @@ _TABLE_RULES: Final = {
         JOIN (SELECT stream, max(stream_version) AS v FROM events GROUP BY stream) AS l
           ON l.stream = e.stream AND l.v = e.stream_version
         LEFT JOIN streams AS t ON t.stream = e.stream
-        WHERE t.version IS NOT e.stream_version OR t.seq IS NOT e.seq OR t.type IS NOT e.type LIMIT 1""",
+        WHERE t.version IS NOT e.stream_version OR t.seq IS NOT e.seq OR t.type IS NOT CASE WHEN
+          coalesce((SELECT max(stream_version) FROM events AS c
+            WHERE c.stream = e.stream AND c.type = 'operation.claimed.v1'), 0)
+          > coalesce((SELECT max(stream_version) FROM events AS s
+            WHERE s.stream = e.stream AND s.type IN ('operation.released.v1', 'operation.terminal.v1')), 0)
+          THEN 'operation.claimed.v1' ELSE e.type END LIMIT 1""",
     "the table of streams names {}, which has no event": """
         SELECT t.stream FROM streams AS t
         WHERE NOT EXISTS (SELECT 1 FROM events AS e WHERE e.stream = t.stream) LIMIT 1""",

@@ -20,6 +20,7 @@ import apsw
 
 from surehand import limits
 from surehand.adapters.journal_sqlite.translate import translated
+from surehand.core.appending import CLAIMED
 from surehand.errors import JournalRecovery, SurehandError, Unavailable
 from surehand.signing.private_files import check_private, open_private, private_directory, sync_directory
 
@@ -32,12 +33,10 @@ MARKS: Final = {"format": FORMAT, "version": str(FORMAT_VERSION), "tier": TIER}
 #: "SHJ1" in the header of the file, so that `file` and the auditor tell a journal from other databases.
 APPLICATION_ID: Final = 0x53484A31
 
-#: The streams that end in this are what recovery looks for, so they have an index of their own.
-CLAIMED: Final = "operation.claimed.v1"
-
 #: SQLite before this could lose commits in WAL mode with several connections.
 _SQLITE_MIN: Final = 3_051_003
 
+# Streams with an open claim are what recovery looks for, so they have an index of their own.
 _SCHEMA: Final = f"""
 CREATE TABLE events(
   seq INTEGER PRIMARY KEY, event_id TEXT NOT NULL, stream TEXT NOT NULL, stream_version INTEGER NOT NULL,

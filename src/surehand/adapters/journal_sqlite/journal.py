@@ -172,9 +172,7 @@ class SqliteJournal:
 
     def known(self, stream: str) -> bool:
         """Return whether the stream has any event committed or waiting."""
-        return (
-            stream in self._waiting or stream in self._store.versions or self._watch(self._inline.version, stream) > 0
-        )
+        return stream in self._waiting or stream in self._store.ends or self._watch(self._inline.version, stream) > 0
 
     # --- reading ------------------------------------------------------------------------------------------------
 
@@ -192,7 +190,7 @@ class SqliteJournal:
         return await self._read(self._background.log, after_seq, limit, self._store.head.seq)
 
     async def streams_ending(self, event_type: str, *, limit: int = 1000) -> list[str]:
-        """Return streams whose last event has this type, oldest first."""
+        """Return streams that end in this type, oldest first; an open claim counts as the end of its stream."""
         return await self._read(self._background.streams_ending, event_type, limit)
 
     async def uses(self, key: str) -> int:

@@ -13,9 +13,9 @@ from typing import Any, Final
 import apsw
 
 from surehand import limits
-from surehand.adapters.journal_sqlite.files import CLAIMED
 from surehand.adapters.journal_sqlite.translate import damaged, translated
 from surehand.core import chain
+from surehand.core.appending import CLAIMED
 from surehand.model.events import Event
 
 _STREAM: Final = (
@@ -50,7 +50,7 @@ class Reader:
         return self._number(_USES, key)
 
     def streams_ending(self, event_type: str, limit: int) -> list[str]:
-        """Return streams whose last event has this type, oldest first."""
+        """Return streams that end in this type, oldest first; an open claim counts as the end of its stream."""
         limit = _clamp(limit)
         if event_type == CLAIMED:
             return [str(row[0]) for row in self._rows(_ENDING_CLAIMED, (limit,))]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import apsw
 import orjson
@@ -16,7 +16,7 @@ import orjson
 from surehand import limits
 from surehand.adapters.journal_sqlite.translate import commit_unknown, damaged, translate
 from surehand.core import chain
-from surehand.core.appending import Plan
+from surehand.core.appending import Plan, StreamEnd
 from surehand.errors import SurehandError
 from surehand.model.events import Event
 from surehand.ports import Clock
@@ -24,7 +24,7 @@ from surehand.ports import Clock
 _INSERT: Final = "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _MOVE_STREAM: Final = "INSERT OR REPLACE INTO streams VALUES (?, ?, ?, ?)"
 _COUNT_USE: Final = "INSERT OR REPLACE INTO uses VALUES (?, ?, ?)"
-_VERSIONS: Final = "SELECT stream, version FROM streams WHERE stream IN (SELECT value FROM json_each(?))"
+_ENDS: Final = "SELECT stream, version, type FROM streams WHERE stream IN (SELECT value FROM json_each(?))"
 _COUNTS: Final = "SELECT key, count FROM uses WHERE key IN (SELECT value FROM json_each(?))"
 
 
@@ -41,7 +41,7 @@ Answer = list[Event] | SurehandError
 class Store:
     """Owns the writing connection; every method runs on the writer's thread.
 
-    `head` and `versions` may be read by other threads: the first is replaced whole, the second only ever gains or
+    `head` and `ends` may be read by other threads: the first is replaced whole, the second only ever gains or
     loses whole entries.
     """
 
@@ -60,7 +60,8 @@ class Store:
         self._randomness = randomness
         self._data_version = connection.pragma("data_version")
         self.head = head
-        self.versions: dict[str, int] = {}
+        #: How the streams that were written last end.
+        self.ends: dict[str, StreamEnd] = {}
 
     def commit(self, group: Sequence[Work]) -> list[Answer]:
         """Write a group in one transaction and answer each append with its events or its refusal.
@@ -101,17 +102,17 @@ class Store:
 
     def _plan(self, group: Sequence[Work]) -> Plan:
         streams = {new.event.stream for work in group for new in work.drafts}
-        versions = {stream: version for stream in streams if (version := self.versions.get(stream)) is not None}
-        if missing := streams - versions.keys():
-            versions.update(self._look_up(_VERSIONS, missing))
+        ends = {stream: end for stream in streams if (end := self.ends.get(stream)) is not None}
+        if missing := streams - ends.keys():
+            ends.update((stream, StreamEnd(version, kind)) for stream, version, kind in self._rows(_ENDS, missing))
         keys = {key for work in group for key in work.keys}
-        counts = self._look_up(_COUNTS, keys) if keys else {}
+        counts = dict(self._rows(_COUNTS, keys)) if keys else {}
         now_ms = self._clock.wall_ms()
         ids = self._event_ids(now_ms, sum(len(work.drafts) for work in group))
-        return Plan(self.head, versions, counts, occurred_at=chain.timestamp(now_ms), event_ids=ids)
+        return Plan(self.head, ends, counts, occurred_at=chain.timestamp(now_ms), event_ids=ids)
 
-    def _look_up(self, statement: str, names: Iterable[str]) -> dict[str, int]:
-        return dict(self._connection.execute(statement, (orjson.dumps(list(names)).decode(),)))
+    def _rows(self, statement: str, names: Iterable[str]) -> Iterator[Any]:
+        return iter(self._connection.execute(statement, (orjson.dumps(list(names)).decode(),)))
 
     def _event_ids(self, now_ms: int, count: int) -> Iterator[str]:
         size = chain.EVENT_ID_RANDOM_BYTES
@@ -127,7 +128,7 @@ class Store:
 
     def _write(self, plan: Plan) -> None:
         self._connection.executemany(_INSERT, plan.rows)
-        moved = [(stream, row.stream_version, row.seq, row.type) for stream, row in plan.last_rows.items()]
+        moved = [(stream, end.version, seq, end.type) for stream, (end, seq) in plan.moved.items()]
         self._connection.executemany(_MOVE_STREAM, moved)
         if plan.consumed_at:
             counted = [(key, plan.counts[key], seq) for key, seq in plan.consumed_at.items()]
@@ -141,8 +142,8 @@ class Store:
             raise damaged(self._path, f"a transaction could not be undone ({error})") from error
 
     def _remember(self, plan: Plan) -> None:
-        for stream, row in plan.last_rows.items():
-            self.versions.pop(stream, None)
-            self.versions[stream] = row.stream_version
-        while len(self.versions) > limits.STREAM_VERSIONS_CACHED:
-            self.versions.pop(next(iter(self.versions)))
+        for stream, (end, _) in plan.moved.items():
+            self.ends.pop(stream, None)
+            self.ends[stream] = end
+        while len(self.ends) > limits.STREAM_VERSIONS_CACHED:
+            self.ends.pop(next(iter(self.ends)))

@@ -35,7 +35,12 @@ _WHOLE_LOG: Final = {
         WHERE t.stream IS NULL OR e.n <> e.v OR t.version <> e.v OR t.seq <> e.s LIMIT 1""",
     "stream {} does not end as on record": """
         SELECT t.stream FROM streams AS t LEFT JOIN events AS e ON e.seq = t.seq
-        WHERE e.stream IS NOT t.stream OR e.type <> t.type OR e.stream_version <> t.version LIMIT 1""",
+        WHERE e.stream IS NOT t.stream OR e.stream_version <> t.version OR t.type <> CASE WHEN
+          coalesce((SELECT max(stream_version) FROM events AS c
+            WHERE c.stream = t.stream AND c.type = 'operation.claimed.v1'), 0)
+          > coalesce((SELECT max(stream_version) FROM events AS s
+            WHERE s.stream = t.stream AND s.type IN ('operation.released.v1', 'operation.terminal.v1')), 0)
+          THEN 'operation.claimed.v1' ELSE e.type END LIMIT 1""",
 }
 
 
