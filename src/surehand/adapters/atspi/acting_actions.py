@@ -6,6 +6,7 @@ Names are read again with the final fence and the index of that moment is used (
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from surehand.adapters.atspi import acting_verbs, calls
 from surehand.adapters.atspi.acting_plan import (
@@ -21,13 +22,13 @@ from surehand.adapters.atspi.acting_plan import (
     now,
 )
 from surehand.adapters.atspi.acting_verbs import Ranks
+from surehand.adapters.atspi.roles import CHECKABLE_ROLES
 from surehand.adapters.atspi.transport import Reply
 from surehand.errors import UnsupportedAction
 from surehand.model.actions import Expand, Focus, Invoke, Perform, Toggle
 from surehand.model.scene import Node
 
-_CHECKABLE = frozenset(["checkbox", "radio", "switch", "togglebutton", "menuitemcheckbox", "menuitemradio"])
-_RADIO = frozenset(["radio", "menuitemradio"])
+_RADIO: Final = frozenset(["radio", "menuitemradio"])
 
 
 def by_name(bench: Bench, node: Node, ranks: Ranks, purpose: str) -> Plan:
@@ -103,7 +104,7 @@ async def expand(bench: Bench, action: Expand) -> Plan:
 
 def can_toggle(node: Node, *, to: bool) -> bool:
     """Return whether a node can be toggled by a named action."""
-    if node.role not in _CHECKABLE or (node.role in _RADIO and not to):
+    if node.role not in CHECKABLE_ROLES or (node.role in _RADIO and not to):
         return False
     ranks = acting_verbs.TOGGLE_ON if to else acting_verbs.TOGGLE_OFF
     return acting_verbs.find(node.actions, ranks) is not None

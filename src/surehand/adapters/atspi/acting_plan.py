@@ -70,6 +70,10 @@ class Bench(NamedTuple):
     node: Node
     secret: str | None
 
+    def __repr__(self) -> str:
+        # A secret must not show where somebody prints what was being prepared.
+        return f"Bench({self.surface.surface_id!r}, {self.node.role!r})"
+
     @property
     def profile(self) -> Profile:
         """The toolkit's ways."""
