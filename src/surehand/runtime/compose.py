@@ -16,6 +16,8 @@ from surehand.adapters.atspi.acting import AtspiActor
 from surehand.adapters.atspi.observer import AtspiObserver
 from surehand.adapters.journal_sqlite import SqliteJournal
 from surehand.adapters.process import ProcessActor
+from surehand.adapters.x11.actor import X11Actor
+from surehand.adapters.x11.interruptions import X11Interruptions
 from surehand.adapters.x11.screen import X11Screen
 from surehand.adapters.x11.windows import locate
 from surehand.core.approval import Approver
@@ -34,6 +36,7 @@ from surehand.runtime.desks import Desks
 from surehand.runtime.desktops import DesktopRecord, IsolatedDesktop
 from surehand.runtime.facts import FactFinder
 from surehand.runtime.gateway import Gateway, Keys
+from surehand.runtime.guard import Guard
 from surehand.runtime.host import Host
 from surehand.runtime.operations import Operations
 from surehand.runtime.parts import Parts
@@ -208,6 +211,13 @@ async def open_desk(record: DesktopRecord, clock: Clock) -> Desk:
     observer = AtspiObserver(record.a11y_bus_address, desktop=record.name, window_origin=origin)
     await observer.start()
 
+    guard = Guard(record.display, record.xauthority)
+    await guard.start()
+    interruptions = X11Interruptions(record.display, record.xauthority)
+    await interruptions.open()
+    pointer = X11Actor(screen, guard.note, live_reader=observer.live, interruptions=interruptions)
+    await pointer.open()
+
     async def launch(argv: Sequence[str]) -> int:
         desktop = await IsolatedDesktop.attach(record)
         return (await desktop.launch(list(argv))).pid
@@ -217,9 +227,10 @@ async def open_desk(record: DesktopRecord, clock: Clock) -> Desk:
         isolation="isolated" if record.isolation == "isolated" else "display_only",
         root=root_surface(record.name),
         observers=(observer,),
-        actors=(AtspiActor(observer), ProcessActor(launch)),
+        actors=(AtspiActor(observer), pointer, ProcessActor(launch)),
         screen=screen,
-        closers=[screen.close, observer.close],
+        interruptions=interruptions,
+        closers=[screen.close, observer.close, guard.close, interruptions.close, pointer.close],
     )
 
 

@@ -41,7 +41,7 @@ from surehand.runtime.attempt import LiveAttempt, StopInput
 from surehand.runtime.authority import Authority
 from surehand.runtime.facts import FactFinder
 from surehand.runtime.operations import Operations
-from surehand.runtime.resolve import Resolver, centre_of, handles_of, needs
+from surehand.runtime.resolve import Resolver, centre_of, handles_of, is_pointed, needs
 from surehand.runtime.run import Run
 from surehand.runtime.session import Session
 from surehand.runtime.watch import Seen, Watcher
@@ -363,8 +363,8 @@ class Gateway:
         if current_permit is None or aim.surface is None:
             raise InternalError("a dispatch without a permit")
         point = aim.point
-        if point is None and actor.backend == "x11" and aim.node is not None and needs(run.request)["on_screen"]:
-            point = centre_of(aim.node)
+        if point is None and aim.now is not None and actor.backend == "x11" and is_pointed(run.request):
+            point = centre_of(aim.now)
         desk = run.session.desk
         touched = None if desk is None or desk.interruptions is None else desk.interruptions.mark()
 
@@ -377,7 +377,7 @@ class Gateway:
             permit=current_permit,
             action=run.request.action,
             surface=aim.surface,
-            node=aim.node,
+            node=aim.now or aim.node,
             fence_handles=handles_of(aim),
             fence=lambda live: self._final_fence(run, live),
             check_last=lambda: self._check_last(run),

@@ -44,6 +44,8 @@ class Aim:
     observer: Observer | None = None
     seen: Scene | None = None
     index: int | None = None
+    #: The element as the first fence found it; where it is now, which is where a pointer has to go.
+    now: Node | None = None
     point: tuple[int, int] | None = None
     path: tuple[tuple[int, int], ...] = ()
 
@@ -204,6 +206,8 @@ class Resolver:
         if aim.index is None:
             return
         check_fence(aim.seen, aim.index, SceneView(current), current=current, **needs(request))
+        place = index_of(current.tree).by_handle.get(aim.seen.tree.nodes[aim.index].handle)
+        aim.now = None if place is None else current.tree.nodes[place]
         await self.check_not_covered(session, aim, current)
 
     async def check_not_covered(self, session: Session, aim: Aim, current: Scene) -> None:
@@ -234,6 +238,11 @@ def needs(request: Request) -> dict[str, bool]:
     """Return what an action needs of its element, as arguments of `check_fence`."""
     kind = kind_of(request.action)
     return {"enabled": kind not in _INDIFFERENT, "on_screen": kind in _POINTER}
+
+
+def is_pointed(request: Request) -> bool:
+    """Return whether the pointer goes to the element when X11 does the action."""
+    return kind_of(request.action) in _POINTER | {"scroll"}
 
 
 def handles_of(aim: Aim) -> tuple[str, ...]:
