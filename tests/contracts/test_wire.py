@@ -6,11 +6,12 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 from surehand import limits
+from surehand.core.waiting import Condition
 from surehand.core.wire.methods import AGENT_METHODS, CONTROL_METHODS
 from surehand.core.wire.places import places_in
 from surehand.runtime import compose
@@ -70,6 +71,12 @@ def test_the_page_states_the_bounds_as_they_are() -> None:
     stated = re.findall(r"^\| `([A-Z_]+)` \| (\d+) \|", PAGE, re.MULTILINE)
     assert len(stated) >= 9
     assert stated == [(name, str(getattr(limits, name))) for name, _ in stated]
+
+
+def test_the_page_lists_every_condition_and_no_other() -> None:
+    part = PAGE.split("A condition of `wait` is one of")[1].split("with its name")[0]
+    kinds = {str(one.__struct_config__.tag) for one in get_args(Condition)}
+    assert set(re.findall(r"`([a-z_]+)\{", part)) == kinds
 
 
 def test_the_page_names_the_digest_rule_as_it_is() -> None:

@@ -189,12 +189,12 @@ def wait(  # noqa: PLR0913 - one parameter for each option
     filters = filters_from(role=role, name=name, contains=contains, context=context, labelled=labelled, query=query)
     conditions: list[dict[str, Any]] = [read_json(one, "--condition") for one in condition or ()]
     if title is not None:
-        conditions.append({"kind": "title", "contains": title})
+        conditions.append({"kind": "title_contains", "contains": title})
     if filters:
         wanted = [*(to_value(one) for one in filters)]
         if value is not None:
             wanted.append({"value": {"text": value}})
-        kind = "disappears" if gone else "appears"
+        kind = "element_gone" if gone else "element_exists"
         conditions.append({"kind": kind, "query": {"filters": wanted, "max_results": 1}})
     if not conditions:
         raise InvalidRequest("say what to wait for", fix="--role and --name, --title, or --condition")

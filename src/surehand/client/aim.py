@@ -123,7 +123,7 @@ class Aim:
         pause = min(_PAUSE_S, left)
         if not isinstance(problem, AmbiguousTarget):
             state = (Filter(state={"enabled": True}),) if enabled else ()
-            condition = {"kind": "appears", "query": to_value(self.filtered(state).query(1))}
+            condition = {"kind": "element_exists", "query": to_value(self.filtered(state).query(1))}
             try:
                 waited = await self.wait([condition], min(left, _WAIT_STEP_S))
             except (*_NOT_YET, TargetNotFound, AmbiguousTarget):

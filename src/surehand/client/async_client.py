@@ -18,9 +18,9 @@ from surehand.client.streaming import StreamingWay
 from surehand.core.wire.messages import Welcome
 from surehand.model.actions import Action
 from surehand.model.query import Filter
+from surehand.model.record import Record
 from surehand.model.request import Request
 from surehand.model.targets import Target as TargetRecord
-from surehand.model.verification import Verification
 
 Mode = Literal["all", "any"]
 
@@ -51,11 +51,11 @@ class AsyncApp(Finder[AsyncLocator]):
 
     async def wait_for(
         self,
-        *conditions: Verification | dict[str, Any],
+        *conditions: Record | dict[str, Any],
         mode: Mode = "all",
         timeout_s: float = TIMEOUT_S_DEFAULT,
     ) -> bool:
-        """Wait until conditions hold; false when the time is over."""
+        """Wait until conditions hold (docs/reference/wire.md lists them); false when the time is over."""
         return await self._calls.wait_for(self._where, conditions, mode, timeout_s)
 
 

@@ -16,10 +16,9 @@ from surehand.core.wire.messages import Welcome
 from surehand.errors import InvalidRequest, SurehandError
 from surehand.model.actions import Action, kind_of
 from surehand.model.query import Query
-from surehand.model.record import convert, to_value
+from surehand.model.record import Record, convert, to_value
 from surehand.model.request import Batch, Request
 from surehand.model.targets import Target as TargetRecord
-from surehand.model.verification import Verification
 
 
 def place(app: str | None, surface: str | None) -> dict[str, str]:
@@ -70,7 +69,7 @@ class Calls:
         return Picture.of(await self.session.ask("screenshot", params, wait_ms=limits.APP_READ_MS_MAX))
 
     async def wait_for(
-        self, where: dict[str, str], conditions: Sequence[Verification | dict[str, Any]], mode: str, timeout_s: float
+        self, where: dict[str, str], conditions: Sequence[Record | dict[str, Any]], mode: str, timeout_s: float
     ) -> bool:
         """Wait for conditions."""
         if not 1 <= len(conditions) <= limits.WAIT_CONDITIONS_MAX:

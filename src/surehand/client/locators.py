@@ -144,12 +144,12 @@ class Reading:
 
     def _condition(self, condition: str) -> dict[str, Any]:
         if condition == "gone":
-            return {"kind": "disappears", "query": to_value(self.aim.query(1))}
+            return {"kind": "element_gone", "query": to_value(self.aim.query(1))}
         states = _STATES.get(condition)
         if states is None and condition != "present":
             raise ValueError(f"cannot wait for {condition!r}; one of present, gone, {', '.join(_STATES)}")
         extra = (queries.by_state(states),) if states else ()
-        return {"kind": "appears", "query": to_value(self.aim.filtered(extra).query(1))}
+        return {"kind": "element_exists", "query": to_value(self.aim.filtered(extra).query(1))}
 
     async def expect(
         self, *, value: Text | None, name: Text | None, states: dict[str, bool] | None, exact: bool, timeout_s: float
@@ -165,7 +165,7 @@ class Reading:
         if not extra:
             raise ValueError("expect needs a value, a name or states")
         wanted = self.aim.filtered(tuple(extra))
-        waited = await wanted.wait([{"kind": "appears", "query": to_value(wanted.query(1))}], timeout_s)
+        waited = await wanted.wait([{"kind": "element_exists", "query": to_value(wanted.query(1))}], timeout_s)
         if waited["satisfied"]:
             return
         seen = await self.aim.matches(10)

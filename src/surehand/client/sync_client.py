@@ -23,9 +23,9 @@ from surehand.client.verbs import Verbs
 from surehand.core.wire.messages import Welcome
 from surehand.model.actions import Action
 from surehand.model.query import Filter
+from surehand.model.record import Record
 from surehand.model.request import Request
 from surehand.model.targets import Target as TargetRecord
-from surehand.model.verification import Verification
 
 #: What an action comes back as; only a `Receipt` is true.
 Result: TypeAlias = "Receipt | Interrupted | ApprovalRequired[Result]"
@@ -130,11 +130,11 @@ class App(Finder[Locator]):
 
     def wait_for(
         self,
-        *conditions: Verification | dict[str, Any],
+        *conditions: Record | dict[str, Any],
         mode: Literal["all", "any"] = "all",
         timeout_s: float = TIMEOUT_S_DEFAULT,
     ) -> bool:
-        """Wait until conditions hold; false when the time is over."""
+        """Wait until conditions hold (docs/reference/wire.md lists them); false when the time is over."""
         return run(self._calls.wait_for(self._where, conditions, mode, timeout_s))
 
 

@@ -246,8 +246,11 @@ def test_waiting_for_a_value_asks_for_it(desk: Desk, cli: Cli) -> None:
     cli("wait", "calc", "--role", "text", "--value", "408", "--title", "Calc", "--timeout", "0.2", "--mode", "any")
     (asked,) = desk.named("wait")
     assert asked["conditions"] == [
-        {"kind": "title", "contains": "Calc"},
-        {"kind": "appears", "query": {"filters": [{"role": "text"}, {"value": {"text": "408"}}], "max_results": 1}},
+        {"kind": "title_contains", "contains": "Calc"},
+        {
+            "kind": "element_exists",
+            "query": {"filters": [{"role": "text"}, {"value": {"text": "408"}}], "max_results": 1},
+        },
     ]
     assert (asked["mode"], asked["timeout_ms"]) == ("any", 200)
 

@@ -292,8 +292,8 @@ def test_waiting_and_expecting(desk: Desk) -> None:
             locator.expect()
     role = {"role": "text"}
     one = {"max_results": 1}
-    assert asked[0]["conditions"] == [{"kind": "appears", "query": {"filters": [role], **one}}]
-    assert asked[1]["conditions"] == [{"kind": "disappears", "query": {"filters": [role], **one}}]
+    assert asked[0]["conditions"] == [{"kind": "element_exists", "query": {"filters": [role], **one}}]
+    assert asked[1]["conditions"] == [{"kind": "element_gone", "query": {"filters": [role], **one}}]
     assert asked[1]["timeout_ms"] == 1500
     assert asked[2]["conditions"][0]["query"]["filters"] == [role, {"state": {"checked": True}}]
     assert asked[3]["conditions"][0]["query"]["filters"] == [role, {"value": {"text": "408"}}]
