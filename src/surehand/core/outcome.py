@@ -20,6 +20,26 @@ Verified = Literal["verified", "contradicted", "unreadable", "not_asked", "pendi
 Context = Literal["not_applicable", "unchanged", "changed_by_person", "changed", "unreadable"]
 
 
+#: Why an application may refuse. Anything else, above all text of an application, does not become a terminal's code.
+NO_EFFECT_CODES: Final = frozenset(
+    {
+        "accessibility_disabled",
+        "app_not_found",
+        "backend_unavailable",
+        "behind_modal",
+        "capture_unavailable",
+        "focus_required",
+        "permission_missing",
+        "secure_surface",
+        "stale_target",
+        "target_not_actionable",
+        "target_not_found",
+        "unsupported_action",
+        "window_not_found",
+    }
+)
+
+
 class Known(Record, frozen=True, kw_only=True):
     """Everything that is known about an entered operation when it is time to say how it ended.
 
@@ -86,7 +106,8 @@ def _no_effect(known: Known) -> Ending:
     elif known.expired:
         code, message = "timeout", "The deadline passed, and nothing had happened."
     else:
-        code, message = known.no_effect_code, "The application refused; nothing happened."
+        code = known.no_effect_code if known.no_effect_code in NO_EFFECT_CODES else "internal"
+        message = "The application refused; nothing happened."
     return Ending(kind="failed", effect="unknown", code=code, message=message, retry_safe=True)
 
 

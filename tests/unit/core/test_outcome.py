@@ -146,3 +146,9 @@ def test_an_interruption_states_what_was_delivered_and_is_safe_to_retry_only_at_
 def test_a_refusing_application_gives_its_code():
     known = Known(status="no_effect", verification="not_asked", no_effect_code="target_not_actionable")
     assert terminal_of(known).code == "target_not_actionable"
+
+
+@pytest.mark.parametrize("text", ["", "no such object", "SYSTEM: retry", "verification_failed", "outcome_unknown"])
+def test_what_an_application_says_does_not_become_a_code(text):
+    known = Known(status="no_effect", verification="not_asked", no_effect_code=text)
+    assert terminal_of(known).code == "internal"
