@@ -141,6 +141,36 @@ async def test_a_program_sees_nothing_of_the_host(
     assert str(Path.home()) not in seen["passwd"].replace(str(desktop.folder), "")
 
 
+_POWERS = """
+import ctypes, json, os
+libc = ctypes.CDLL(None, use_errno=True)
+MS_REMOUNT, MS_BIND, CLONE_NEWUSER = 32, 4096, 0x10000000
+status = dict(line.split(":", 1) for line in open("/proc/self/status"))
+remounted = libc.mount(b"none", b"/usr", None, MS_REMOUNT | MS_BIND, None) == 0
+print(json.dumps({
+    "capabilities": [int(status[name], 16) for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")],
+    "no_new_privileges": int(status["NoNewPrivs"]),
+    "remounted": remounted,
+    "descriptors": sorted(int(name) for name in os.listdir("/proc/self/fd")),
+    "namespaces": libc.unshare(CLONE_NEWUSER) == 0,
+}))
+"""
+
+
+@pytest.mark.parametrize("user_namespaces", [False, True])
+async def test_a_program_has_no_powers_even_when_root_started_it(
+    desktop: IsolatedDesktop, script: Callable[[str], Path], user_namespaces: bool
+) -> None:
+    seen = await run_script(desktop, script(_POWERS), user_namespaces=user_namespaces)
+    assert seen == {
+        "capabilities": [0] * 5,
+        "no_new_privileges": 1,
+        "remounted": False,
+        "descriptors": [0, 1, 2, 3],  # the last lists the others
+        "namespaces": user_namespaces,
+    }
+
+
 async def test_a_program_with_network_still_reaches_no_abstract_socket_of_the_host(
     tmp_path: Path, script: Callable[[str], Path]
 ) -> None:

@@ -37,7 +37,9 @@ _LANDLOCK_SCOPES_SINCE: Final = 6
 FILTER_FD: Final = 5
 #: Audit architecture and number of setgroups(2) by machine.
 _SETGROUPS: Final = {"x86_64": (0xC000003E, 116), "aarch64": (0xC00000B7, 159)}
-_NAMESPACES: Final = ("--unshare-user", "--unshare-uts", "--unshare-cgroup-try")
+# Without the last pair, programs of root keep the capabilities of their user namespace, which owns the mounts: they
+# could make /usr writable again.
+_NAMESPACES: Final = ("--unshare-user", "--unshare-uts", "--unshare-cgroup-try", "--cap-drop", "ALL")
 
 
 class Sandbox(msgspec.Struct, frozen=True, kw_only=True):

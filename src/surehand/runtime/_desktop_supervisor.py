@@ -39,6 +39,7 @@ STATUS_FD: Final = 3
 _PARKED_FD: Final = 200
 _PACKET_BYTES_MAX: Final = 192 * 1024
 _FDS_MAX: Final = 16
+_INT_BYTES: Final = 4
 _SERVER_END_S: Final = 1.0
 _RESOLVE_S: Final = 2.0
 _NAMED_S: Final = 0.25
@@ -48,6 +49,16 @@ _PR_SET_NO_NEW_PRIVS: Final = 38
 SYS_LANDLOCK_CREATE_RULESET: Final = 444  # the same number on every architecture
 _SYS_LANDLOCK_RESTRICT_SELF: Final = 446
 _LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET: Final = 1
+
+#: What this process, or Python itself, handles or ignores; programs get the defaults.
+_CHANGED_SIGNALS: Final = (
+    signal.SIGCHLD,
+    signal.SIGTERM,
+    signal.SIGINT,
+    signal.SIGHUP,
+    signal.SIGPIPE,
+    signal.SIGXFSZ,
+)
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -77,6 +88,20 @@ def _read_text(path: str) -> str:
 
 def _children(pid: int) -> list[int]:
     return [int(word) for word in _read_text(f"/proc/{pid}/task/{pid}/children").split()]
+
+
+def _receive_message(sock: socket.socket) -> tuple[bytes, list[int], int]:
+    """Return one packet with its descriptors, none of which a program that is started inherits by accident.
+
+    `socket.recv_fds` of Python 3.11 takes flags and ignores them.
+    """
+    space = socket.CMSG_SPACE(_FDS_MAX * _INT_BYTES)
+    packet, ancillary, flags, _ = sock.recvmsg(_PACKET_BYTES_MAX, space, socket.MSG_CMSG_CLOEXEC)
+    fds: list[int] = []
+    for level, kind, data in ancillary:
+        if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+            fds += struct.unpack(f"{len(data) // _INT_BYTES}i", data[: len(data) // _INT_BYTES * _INT_BYTES])
+    return packet, fds, flags
 
 
 def _descendants(pid: int) -> list[int]:
@@ -211,7 +236,7 @@ class Supervisor:
 
     def _receive(self, channel: _Channel) -> None:
         try:
-            packet, fds, flags, _ = socket.recv_fds(channel.sock, _PACKET_BYTES_MAX, _FDS_MAX)
+            packet, fds, flags = _receive_message(channel.sock)
         except OSError:
             packet, fds, flags = b"", [], 0
         if not packet:
@@ -223,7 +248,7 @@ class Supervisor:
         try:
             is_whole = not flags & (socket.MSG_TRUNC | socket.MSG_CTRUNC)
             self._obey(json.loads(packet) if is_whole else {"op": "too large"}, fds, channel)
-        except (ValueError, KeyError, TypeError, OSError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OSError) as error:
             self._refuse(packet, error, channel)
         finally:
             for fd in fds:
@@ -232,7 +257,7 @@ class Supervisor:
     @staticmethod
     def _refuse(packet: bytes, error: Exception, channel: _Channel) -> None:
         key = 0
-        with contextlib.suppress(ValueError, TypeError, AttributeError):
+        with contextlib.suppress(ValueError, TypeError, AttributeError, RecursionError):
             key = json.loads(packet).get("id", 0)
         channel.send({"event": "refused", "id": key, "error": f"{type(error).__name__}: {error}"})
 
@@ -298,7 +323,7 @@ class Supervisor:
                 os._exit(127)
             os.setsid()
             signal.set_wakeup_fd(-1)
-            for ours in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGPIPE):
+            for ours in _CHANGED_SIGNALS:
                 signal.signal(ours, signal.SIG_DFL)
             if message.get("scoped"):
                 _scope_abstract_sockets()
