@@ -302,11 +302,12 @@ def test_a_full_disk_is_a_typed_error_and_nothing_is_half_written(path):
 
 
 class _FailingFile(apsw.VFSFile):
-    """A file whose syncs and writes fail when told to."""
+    """A file whose syncs are counted, and fail when told to, as its writes do."""
 
     def xSync(self, flags):  # noqa: N802 the name SQLite calls
         if _FailingVFS.fail_sync:
             raise apsw.IOError
+        _FailingVFS.syncs += 1
         super().xSync(flags)
 
     def xWrite(self, data, offset):  # noqa: N802 the name SQLite calls
@@ -318,6 +319,7 @@ class _FailingFile(apsw.VFSFile):
 class _FailingVFS(apsw.VFS):
     fail_sync = False
     fail_write = False
+    syncs = 0
 
     def __init__(self):
         super().__init__("failing", "")
@@ -358,6 +360,18 @@ async def test_a_commit_whose_answer_is_lost_is_unknown_and_the_journal_read_onl
     await journal.close()
 
 
+async def test_nothing_is_acknowledged_before_the_disk_was_told_to_keep_it(path, failing):
+    journal = open_journal(path, vfs="failing")
+    for _ in range(5):
+        before = failing.syncs
+        await journal.append([note()])
+        assert failing.syncs > before
+    before = failing.syncs
+    await asyncio.gather(*(journal.append([note()]) for _ in range(100)))
+    assert 1 <= failing.syncs - before <= 10, "concurrent appends do not share commits"
+    await journal.close()
+
+
 async def test_a_defect_of_ours_in_the_writer_answers_everybody_and_stops_writing(path):
     journal = open_journal(path, randomness=lambda size: b"\0" * size if size <= 10 else b"")
     await journal.append([note()])
@@ -393,6 +407,23 @@ async def test_a_stream_is_known_while_its_first_append_waits(path):
     assert journal.known("operation:agent:a")
     await pending
     assert journal.known("operation:agent:a")
+    await journal.close()
+
+
+async def test_a_page_ends_early_where_its_bytes_do_and_the_next_goes_on(path, monkeypatch):
+    journal = open_journal(path)
+    await journal.append([note(x="y" * 1_000) for _ in range(100)])
+    monkeypatch.setattr(limits, "JOURNAL_READ_BYTES_MAX", 10_000)
+    assert len(await journal.read()) == 10
+    assert len(await journal.stream("daemon")) == 10
+    for page_of in (
+        lambda after: journal.read(after_seq=after),
+        lambda after: journal.stream("daemon", after_version=after),
+    ):
+        seen: list[int] = []
+        while page := await page_of(len(seen)):
+            seen += [event.seq for event in page]
+        assert seen == list(range(1, 101))
     await journal.close()
 
 
@@ -435,6 +466,20 @@ def test_a_journal_serves_one_event_loop_after_another(path):
     for _ in range(3):
         asyncio.run(journal.append([note()]))
     assert asyncio.run(journal.head())[0] == 3
+    asyncio.run(journal.close())
+
+
+def test_a_loop_that_closes_on_a_waiting_append_does_not_stop_the_writer(path):
+    journal = open_journal(path)
+
+    async def leave():
+        asyncio.ensure_future(journal.append([note()]))  # noqa: RUF006 left behind on purpose
+        await asyncio.sleep(0)
+
+    for _ in range(20):
+        asyncio.run(leave())
+    (event,) = asyncio.run(journal.append([note()]))
+    assert event.seq == 21
     asyncio.run(journal.close())
 
 

@@ -12,6 +12,7 @@ Guarantees:
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import queue
 import threading
@@ -287,7 +288,7 @@ class SqliteJournal:
         for item, answer in zip(group, answers, strict=True):
             by_loop.setdefault(item.loop, []).append((item, answer))
         for loop, pairs in by_loop.items():
-            if not loop.is_closed():
+            with contextlib.suppress(RuntimeError):  # the loop was closed, and with it everybody who waited
                 loop.call_soon_threadsafe(self._settle, pairs)
 
     def _settle(self, pairs: list[tuple[_Item, Answer]]) -> None:
