@@ -227,7 +227,9 @@ class Bus:
         if any(isinstance(reply, Failure) and reply.kind != "refused" for reply in replies):
             raise ApplicationSilent("the application did not answer in time", details={"application": owner})
         toolkit, version, name, address = (calls.string(reply) or "" for reply in replies[:4])
-        pid = identity.host_pid(calls.integer(replies[4]) or 0, self.connection.peer_pid)
+        bus_pid = calls.integer(replies[4]) or 0
+        # A bus in a pid namespace of its own does not see who is at the other end, and says 0.
+        pid = identity.host_pid(bus_pid, self.connection.peer_pid) if bus_pid > 0 else None
         own = await self._own_socket(address, pid)
         if own is not None:
             pid = own.peer_pid
@@ -236,16 +238,18 @@ class Bus:
         return Application(owner, who, label, profile_of(toolkit, version), on_bus, own)
 
     async def _own_socket(self, address: str, pid: int | None) -> Connection | None:
-        """Return the application's own socket, if the process at its end is the one that the bus vouches for."""
+        """Return the application's own socket, unless the bus vouches for another process than the one at its end.
+
+        An application that names somebody else's socket gains nothing even where the bus does not know: whoever is
+        there answers with references to its own name, and all of them are refused.
+        """
         if not address:
             return None
         with contextlib.suppress(Unavailable):
             own = await connect(address, hello=False)
-            # An application could name somebody else's socket and so lend itself another's identity.
-            if pid is None or own.peer_pid != pid:
-                own.close()
-                return None
-            return own
+            if pid is None or own.peer_pid == pid:
+                return own
+            own.close()
         return None
 
     async def close(self) -> None:

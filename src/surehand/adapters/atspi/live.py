@@ -128,7 +128,7 @@ class LiveReader:
         parent = calls.reference(above)
         if entry.failed & entries.CORE or parent is None or entry.bits & BIT_DEFUNCT:
             return None
-        around = self._tree.around(entry, known)
+        around = self._tree.shape.around(entry, known)
         node = entries.node_of(entry, around, owner=self._tree.owner, placement=placement)
         name, path = parent
         return LiveNode(node=node, parent="" if path in {calls.NULL_PATH, ROOT_PATH} else name + path)

@@ -12,10 +12,10 @@ import contextlib
 import hashlib
 import hmac
 from collections.abc import Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from surehand import limits
-from surehand.adapters.atspi import calls, entries, roles
+from surehand.adapters.atspi import calls, entries, letters, roles
 from surehand.adapters.atspi.bus import Application, Bus
 from surehand.adapters.atspi.calls import ROOT_PATH
 from surehand.adapters.atspi.geometry import AS_IS, NOWHERE, Placement, WindowOrigin, place_window
@@ -23,7 +23,6 @@ from surehand.adapters.atspi.live import LiveReader
 from surehand.adapters.atspi.transport import Connection, Failure, Reply
 from surehand.adapters.atspi.tree import ApplicationSilent, ApplicationTree
 from surehand.errors import (
-    AccessibilityDisabled,
     SecureSurface,
     SurehandError,
     TargetNotFound,
@@ -32,8 +31,6 @@ from surehand.errors import (
 )
 from surehand.model.scene import LiveNode, Surface, Tree
 from surehand.ports import TextSlice
-
-_RENDERER_FIX: Final = "start it with --force-renderer-accessibility"
 
 
 class Window(NamedTuple):
@@ -50,6 +47,7 @@ class AtspiObserver:
         a11y_bus_address: D-Bus address of the desktop's accessibility bus.
         desktop: The desktop's name, put into every surface.
         window_origin: Asks the window system where a window's content is; without it GTK 4 has no places.
+        native_windows: Tells of windows, so that those without accessibility can be named.
         opt_ins: What the host switched on to make this work; for provenance.
     """
 
@@ -61,11 +59,13 @@ class AtspiObserver:
         *,
         desktop: str,
         window_origin: WindowOrigin | None = None,
+        native_windows: letters.NativeWindows | None = None,
         opt_ins: tuple[str, ...] = (),
     ) -> None:
         self.desktop = desktop
         self.opt_ins = opt_ins
         self._locate = window_origin
+        self._native_windows = native_windows
         self._stirred = asyncio.Event()
         self._bus = Bus(a11y_bus_address, self._stirred.set)
         self._windows: dict[str, Window] = {}
@@ -210,7 +210,7 @@ class AtspiObserver:
             raise WindowNotFound("the window is gone")
         built = tree.build(path, self._placement(application, path))
         if len(built.nodes) == 1 and application.profile.family == "chromium":
-            raise AccessibilityDisabled("the application shows no accessibility tree", fix=_RENDERER_FIX)
+            raise letters.without_tree()
         return built
 
     @staticmethod
@@ -222,6 +222,7 @@ class AtspiObserver:
         elif profile.trust == "swept":
             tree.doubt(ROOT_PATH, entries.CHILDREN)
             tree.doubt_unsignalled(path)
+            tree.doubt_places(path)
         if profile.unsignalled_values:
             tree.doubt_values(path)
 
@@ -257,7 +258,7 @@ class AtspiObserver:
         reply = (await barrier)[0]
         if isinstance(reply, Failure) and reply.kind != "refused":
             application.call_hung()
-            raise _silent(application)
+            raise letters.silent(application)
         return calls.extents(reply)
 
     async def _guard(self, application: Application, reading: Any) -> None:
@@ -265,14 +266,14 @@ class AtspiObserver:
             await reading
         except ApplicationSilent as error:
             application.call_hung()
-            raise _silent(application) from error
+            raise letters.silent(application) from error
 
     async def _wait_for_hung(self, application: Application) -> None:
         """Give a hung application its own time-out to come back."""
         if application.hung and application.probe is not None:
             await asyncio.wait([application.probe], timeout=limits.APP_CALL_MS_MAX / 1000)
             if application.hung:
-                raise _silent(application)
+                raise letters.silent(application)
 
     async def _window(self, surface_id: str) -> Window:
         window = self._windows.get(surface_id)
@@ -346,12 +347,12 @@ class AtspiObserver:
         paths = {handle: _path_of(handle, application) for handle in handles}
         wanted = [path for path in paths.values() if path is not None]
         if application.hung:
-            raise _silent(application)
+            raise letters.silent(application)
         try:
             found = await LiveReader(application.tree).read(wanted, self._placement(application, window.path))
         except ApplicationSilent as error:
             application.call_hung()
-            raise _silent(application) from error
+            raise letters.silent(application) from error
         return {handle: None if path is None else found[path] for handle, path in paths.items()}
 
     async def text(self, surface_id: str, handle: str, start: int, end: int) -> TextSlice:
@@ -418,37 +419,7 @@ class AtspiObserver:
 
     async def dead_letters(self) -> tuple[dict[str, Any], ...]:
         """Return applications that are present and do not answer or show no tree, each with its error value."""
-        letters: list[dict[str, Any]] = []
-        for owner, error in self._bus.unreachable.items():
-            letters.append({"handle": owner, "app": None, "error": error.to_value()})
-        for application in self._bus.applications.values():
-            trouble = self._trouble_of(application)
-            if trouble is not None:
-                letters.append(
-                    {
-                        "handle": application.owner,
-                        "app": application.identity.key,
-                        "pid": application.identity.pid,
-                        "toolkit": application.toolkit,
-                        "error": trouble.to_value(),
-                    }
-                )
-        return tuple(letters)
-
-    def _trouble_of(self, application: Application) -> SurehandError | None:
-        if application.hung:
-            return _silent(application)
-        tree = application.tree
-        windows = [path for path in tree.entries[ROOT_PATH].children if path in tree.entries]
-        chromium = application.profile.family == "chromium"
-        read = [path for path in windows if not tree.entries[path].doubt & entries.CHILDREN]
-        if read and not any(tree.entries[path].children for path in read):
-            if chromium:
-                return AccessibilityDisabled("the application shows no accessibility tree", fix=_RENDERER_FIX)
-            return AccessibilityDisabled(
-                "accessibility shows one node only; points still work", fix="use a point target on a capture"
-            )
-        return None
+        return tuple(letters.dead_letters(self._bus, self._native_windows))
 
     # --- for acting -------------------------------------------------------------------------------------------
 
@@ -484,11 +455,3 @@ def _surface_id(application: Application, path: str) -> str:
 def _path_of(handle: str, application: Application) -> str | None:
     owner, slash, rest = handle.partition("/")
     return slash + rest if owner == application.owner and slash else None
-
-
-def _silent(application: Application) -> Unavailable:
-    return Unavailable(
-        "the application does not answer",
-        fix="wait until it responds, or quit it",
-        details={"app": application.identity.key, "pid": application.identity.pid},
-    )

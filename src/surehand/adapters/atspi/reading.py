@@ -17,6 +17,8 @@ from surehand.adapters.atspi.entries import Entry
 from surehand.adapters.atspi.profile import Profile
 from surehand.adapters.atspi.transport import Call, Failure, Reply
 
+_EMBEDDED_OBJECT: Final = "\ufffc"
+
 
 class Question(NamedTuple):
     """A call for one fact of one entry.
@@ -272,7 +274,8 @@ class Reader:
                 else:
                     self._set(entry, "text", "")
             return
-        raw = calls.string(reply) or ""
+        # Where other objects are embedded in a text there is a placeholder, which says nothing.
+        raw = (calls.string(reply) or "").replace(_EMBEDDED_OBJECT, "")
         more = (entry.text_chars or 0) > limits.FIELD_BYTES_STORED_MAX
         self._set(entry, "text", calls.cut(raw, more=more))
 

@@ -14,13 +14,14 @@ from typing import Final, NamedTuple
 from surehand import limits
 from surehand.adapters.atspi import calls, entries, roles
 from surehand.adapters.atspi.calls import ROOT_PATH, Channel, Ref
-from surehand.adapters.atspi.entries import Around, Entry
+from surehand.adapters.atspi.entries import Entry
 from surehand.adapters.atspi.geometry import Placement
 from surehand.adapters.atspi.profile import Profile
 from surehand.adapters.atspi.reading import Question, Reader
+from surehand.adapters.atspi.shape import Shape
 from surehand.adapters.atspi.transport import Failure, Reply
 from surehand.errors import Unavailable
-from surehand.model.scene import Node, Tree
+from surehand.model.scene import Tree
 
 #: Rounds of one refresh. A tree that still changes after so many is served as it stands, with its doubts kept.
 _ROUNDS_MAX: Final = 3 * limits.SCENE_DEPTH_MAX
@@ -61,6 +62,7 @@ class ApplicationTree:
         self.profile = profile
         self.reader = Reader(owner, channel, profile, self._link)
         self.entries: dict[str, Entry] = {ROOT_PATH: Entry(ROOT_PATH, "")}
+        self.shape = Shape(owner, profile, self.entries)
         #: Paths of entries in doubt; an entry that is not here has `doubt == 0`.
         self.doubted: set[str] = {ROOT_PATH}
         #: Grows with every changed fact or link of any entry.
@@ -120,6 +122,8 @@ class ApplicationTree:
 
         def facts_of(entry: Entry) -> int:
             facts = entries.STATES | entries.NAME if entry.role in roles.SILENT_ROLES else 0
+            if entry.bits & roles.BIT_FOCUSABLE:
+                facts |= entries.STATES
             return facts | (entries.CHILDREN if _may_hold(entry) else 0)
 
         self._doubt_each(window, facts_of)
@@ -423,102 +427,10 @@ class ApplicationTree:
         before = self._built.get(window)
         if before is not None and before.revision == self.revision and before.placement == placement:
             return before.tree
-        nodes, parents, complete = self._flatten(window, placement)
+        nodes, parents, complete = self.shape.flatten(window, placement)
         tree = None if before is None else before.tree
         if tree is None or tree.nodes != nodes or tree.parents != parents or tree.complete != complete:
             version = 1 if tree is None else tree.version + 1
             tree = Tree(nodes=nodes, parents=parents, version=version, complete=complete, trust=self.profile.trust)
         self._built[window] = Built(tree, self.revision, placement)
         return tree
-
-    def _flatten(self, window: str, placement: Placement) -> tuple[tuple[Node, ...], tuple[int, ...], bool]:
-        nodes: list[Node] = []
-        parents: list[int] = []
-        complete = True
-        seen: set[str] = set()
-        waiting: list[tuple[str, int, Around]] = [(window, -1, Around())]
-        while waiting:
-            path, parent, above = waiting.pop()
-            entry = self.entries.get(path)
-            if entry is None or path in seen:
-                complete = False
-                continue
-            seen.add(path)
-            around = above._replace(
-                showing=entries.is_showing(entry, self.profile, above.showing),
-                enabled=entries.is_enabled(entry, self.profile, above.enabled),
-                choice=self._choice_of(entry),
-            )
-            node = entries.node_of(entry, around, owner=self.owner, placement=placement)
-            complete = complete and not node.incomplete
-            index = len(nodes)
-            nodes.append(node)
-            parents.append(parent)
-            below = Around(showing=around.showing, enabled=around.enabled, secret=node.secret)
-            waiting.extend((child, index, at) for child, at in reversed(self._around_children(entry, below)))
-        return tuple(nodes), tuple(parents), complete
-
-    def around(self, entry: Entry, fresh: dict[str, Entry]) -> Around:
-        """Return what an entry takes from the tree around it, by `fresh` entries where there are any."""
-        chain: list[Entry] = []
-        here: Entry | None = entry
-        while here is not None and here.path != ROOT_PATH and len(chain) <= limits.SCENE_DEPTH_MAX:
-            chain.append(here)
-            here = fresh.get(here.parent) or self.entries.get(here.parent)
-        found = Around()
-        for above, link in zip([None, *reversed(chain)], reversed(chain), strict=False):
-            found = Around(
-                showing=entries.is_showing(link, self.profile, found.showing),
-                enabled=entries.is_enabled(link, self.profile, found.enabled),
-                secret=found.secret or (above is not None and (above.is_password or entries.is_masked(above))),
-            )
-        parent = self.entries.get(entry.parent)
-        if parent is not None:
-            at = dict(self._around_children(parent, found)).get(entry.path, found)
-            found = found._replace(row=at.row, column=at.column)
-        return found._replace(choice=self._choice_of(entry))
-
-    def _around_children(self, entry: Entry, below: Around) -> list[tuple[str, Around]]:
-        if entry.role in roles.GRID_ROLES and entry.columns:
-            return self._around_cells(entry, below)
-        if entry.role == "row":
-            return [(child, below._replace(column=column)) for column, child in enumerate(entry.children)]
-        return [(child, below) for child in entry.children]
-
-    def _around_cells(self, entry: Entry, below: Around) -> list[tuple[str, Around]]:
-        """Give cells their row and column: toolkits list headers first or between, then cells row by row."""
-        placed: list[tuple[str, Around]] = []
-        cells = headers = row_headers = rows = 0
-        for path in entry.children:
-            child = self.entries.get(path)
-            role = "" if child is None else child.role
-            at = below
-            if role == "columnheader":
-                at = below._replace(column=headers)
-                headers += 1
-            elif role == "rowheader":
-                at = below._replace(row=row_headers)
-                row_headers += 1
-            elif role == "row":
-                at = below._replace(row=rows)
-                rows += 1
-            elif role not in {"filler", "group", ""}:
-                at = below._replace(row=cells // entry.columns, column=cells % entry.columns)
-                cells += 1
-            placed.append((path, at))
-        return placed
-
-    def _choice_of(self, entry: Entry) -> str | None:
-        """Return what a combo box has chosen: the child it names, or the only selected item of its list."""
-        if entry.role != "combobox":
-            return None
-        if entry.choice:
-            chosen = self.entries.get(entry.choice)
-            return None if chosen is None else chosen.name
-        for path in entry.children:
-            child = self.entries.get(path)
-            if child is not None and child.role in {"list", "menu"}:
-                items = [self.entries.get(item) for item in child.children]
-                names = [item.name for item in items if item is not None and item.bits & roles.BIT_SELECTED]
-                return names[0] if len(names) == 1 else None
-        return None
