@@ -46,7 +46,6 @@ class _Question:
     pending: PendingApproval
     answers: list[ApprovalAnswer] = field(default_factory=list)
     changed: asyncio.Event = field(default_factory=asyncio.Event)
-    closed: bool = False
 
 
 class Approvals:
@@ -119,7 +118,7 @@ class Approvals:
         shown = rules.present(document, run.request.action, reason=decision.reason, action_hash=run.action_hash)
         for question in self._questions.values():
             same = (question.pending.principal, question.pending.operation_id) == (run.principal, run.operation_id)
-            if same and not question.closed and rules.still_covers(question.pending, shown):
+            if same and rules.still_covers(question.pending, shown):
                 return question
         open_count = sum(1 for one in self._questions.values() if one.pending.principal == run.principal)
         if open_count >= limits.APPROVALS_PENDING_MAX:
@@ -177,9 +176,9 @@ class Approvals:
     async def _settle(self, run: Run, question: _Question, state: str) -> None:
         pending = question.pending
         if state == "approved":
-            self._close(question)
+            # It stays until a claim uses it: an element that moved on after the yes is not asked about again.
             return
-        if not question.closed and state == "unanswered":
+        if state == "unanswered":
             await self._record_answer(pending, "operation.denied.v1", "", "unanswered", "")
         self._close(question)
         details = {"approval_id": pending.approval_id}
@@ -197,8 +196,11 @@ class Approvals:
             details={**details, "approver": denial.approver, "reason": denial.reason, "effect": run.effect},
         )
 
+    def used(self, approval_id: str) -> None:
+        """Forget a question whose yes a claim has used."""
+        self._questions.pop(approval_id, None)
+
     def _close(self, question: _Question) -> None:
-        question.closed = True
         self._questions.pop(question.pending.approval_id, None)
 
     # --- the control side -------------------------------------------------------------------------------------

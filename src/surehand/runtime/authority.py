@@ -11,6 +11,7 @@ from typing import Final
 
 from surehand.core import authority as rules
 from surehand.core.policy.evaluate import Policy, decide
+from surehand.core.policy.model import Risk
 from surehand.errors import AuthorityDenied, PolicyDenied
 from surehand.model.decision import Decision, PolicyInput
 from surehand.model.scene import Surface
@@ -67,7 +68,7 @@ class Authority:
                 effect=run.effect,
                 app=run.aim.app,
                 place=run.aim.place,
-                risk=request.risk,
+                risk=_raised_risk(run),
             )
         return rules.capped_deadline_ms(request.deadline_ms, granted, wall)
 
@@ -84,7 +85,7 @@ class Authority:
             raise AuthorityDenied("the operator configured no authority for this principal", gate="authority")
         now = self._clock.monotonic_ms()
         spent = self._spent.get(run.principal) or rules.Spent(started_at_ms=now)
-        self._spent[run.principal] = rules.check_budget(ceiling, spent, risk=run.request.risk, now_ms=now)
+        self._spent[run.principal] = rules.check_budget(ceiling, spent, risk=_raised_risk(run), now_ms=now)
 
     def decide(self, document: PolicyInput, decision_id: str) -> Decision:
         """Ask policy, with and without what was observed."""
@@ -113,3 +114,8 @@ class Authority:
                 fix="ask the operator",
                 details={"rule": rule},
             )
+
+
+def _raised_risk(run: Run) -> Risk:
+    """Return the risk that policy decides with: what an agent declares may be raised, and must not lower a ceiling."""
+    return run.request.risk if run.document is None else run.document.risk

@@ -174,7 +174,7 @@ class IsolatedDesktop:
         for program in ("Xephyr" if view else "Xvfb", "openbox", "dbus-daemon"):
             required(program)
         reason = await asyncio.to_thread(_isolation_problem, sandbox=sandbox, network=network)
-        programs, record_path = await _supervised(name, "isolated" if reason is None else "display_only")
+        programs, record_path = _supervised(name, "isolated" if reason is None else "display_only")
         binds = tuple(Path(path) for path in extra_binds)
         try:
             running = await bring_up(programs, name=name, geometry=geometry, viewer=viewer, timeout_ms=timeout_ms)
@@ -192,7 +192,7 @@ class IsolatedDesktop:
         Raises:
             Unavailable: it has ended.
         """
-        client = await asyncio.to_thread(SupervisorClient.attach, record.control)
+        client = SupervisorClient.attach(record.control)
         try:
             await settled(client.ready, limits.DESKTOP_START_MS_MAX / 1000)
             layout = await asyncio.to_thread(folders.read, Path(record.folder))
@@ -319,7 +319,7 @@ def _isolation_problem(*, sandbox: bool, network: bool) -> str | None:
     return _NO_SCOPE if network and not sandboxes.can_scope_sockets() else None
 
 
-async def _supervised(name: str, isolation: Isolation) -> tuple[Programs, Path]:
+def _supervised(name: str, isolation: Isolation) -> tuple[Programs, Path]:
     """Make the folder and start the supervisor that looks after it from then on."""
     records.remove_leftovers()
     record_path = records.records_folder() / f"{name}.json"
@@ -329,7 +329,8 @@ async def _supervised(name: str, isolation: Isolation) -> tuple[Programs, Path]:
         control = record_path.with_suffix(".sock")
         control.unlink(missing_ok=True)
         config = {"folder": str(folder), "record": str(record_path), "control": str(control)}
-        client = await asyncio.to_thread(SupervisorClient.start, config, folder_fd, layout.log / "supervisor.log")
+        # Not in a thread: a cancellation would leave a supervisor that nobody knows. It takes about 5 ms.
+        client = SupervisorClient.start(config, folder_fd, layout.log / "supervisor.log")
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise

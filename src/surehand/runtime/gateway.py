@@ -317,6 +317,8 @@ class Gateway:
             run.principal, run.operation_id, run.uses, run.claim(self._digest), run.session.session_id
         )
         run.step(_H.CLAIM_STORED, permit_nonce=run.permit.nonce)
+        if run.approval_id is not None:
+            self.approvals.used(run.approval_id)
 
     # --- dispatch -----------------------------------------------------------------------------------------------
 
@@ -344,7 +346,8 @@ class Gateway:
                 run.operation = run.operation.through(_H.DEADLINE_HELD, _H.ENTERED, _H.RETURNED)
             ending = _lost("The adapter failed after it had begun.")
             return await self._finish(run, ending, Dispatched(status="unknown", route=actor.backend), actor.backend)
-        released = release.release_output(dispatched.output, self._obligations(run))
+        secret = () if run.secret is None else (run.secret,)
+        released = release.release_output(dispatched.output, self._obligations(run), secrets=secret)
         if isinstance(released, release.Withheld):
             known = msgspec.structs.replace(known, withheld=True)
         reply = await self._finish(run, terminal_of(known), dispatched, actor.backend)
@@ -432,6 +435,7 @@ class Gateway:
             verification=found.verdict,
             meaning_changed=found.meaning_changed,
             cancelled=run.cancelled.is_set(),
+            expired=self.clock.monotonic_ms() >= run.deadline_at_ms and found.verdict != "verified",
             delivered=attempt.delivered,
         )
 

@@ -67,7 +67,7 @@ class Operations:
 
     async def release(self, principal: str, operation_id: str, error: SurehandError) -> None:
         """Record that the final fence refused after the claim: no effect, and the id is free again."""
-        await self._append(principal, operation_id, "operation.released.v1", error.to_value())
+        await self._append(principal, operation_id, "operation.released.v1", _in_our_words(error))
 
     async def finish(self, principal: str, operation_id: str, terminal: Terminal, meaning_key: str) -> Proof:
         """Write the terminal, and with it the note that an unknown outcome is unresolved."""
@@ -107,7 +107,7 @@ class Operations:
         if len(self._refused) >= _COALESCE_KEYS_MAX:
             self._refused.clear()
         self._refused[key] = (now, 0)
-        payload = {"code": error.code, "gate": error.gate or "", "message": error.message, "coalesced": repeats}
+        payload = {**_in_our_words(error), "coalesced": repeats}
         await self._append(principal, operation_id, "operation.refused.v1", payload)
 
     async def _append(self, principal: str, operation_id: str, kind: str, payload: dict[str, Any]) -> Event:
@@ -173,3 +173,8 @@ class Operations:
                 else:
                     self._unresolved.pop(key, None)
             after = events[-1].stream_version
+
+
+def _in_our_words(error: SurehandError) -> dict[str, Any]:
+    """Return what of an error is kept for ever: nothing that came from a screen."""
+    return {"code": error.code, "gate": error.gate or "", "message": error.message}
