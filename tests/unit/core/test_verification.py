@@ -95,6 +95,7 @@ def test_a_secret_is_judged_by_the_adapters_answer_alone():
         verdict = evaluate(expectation, action, reading)
         assert verdict.answer == expected
         assert verdict.checks[0].seen is None
+    assert answer(ValueIs(equals="hunter2"), reading) == "unreadable"
     assert answer(TextContains(contains="hunter2"), reading) == "unreadable"
 
 

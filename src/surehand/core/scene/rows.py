@@ -298,14 +298,14 @@ class Rows:
             roles = frozenset(self._nodes[child].role for child in self._index.children[box])
             builds[self._nodes[box].role, self._nodes[box].name, roles].append(box)
         for alike in builds.values():
-            # A box alone is layout, and the text in it may be a result or a status; it identifies nothing.
-            if len(alike) < 2:
+            if len(alike) == 1:
                 continue
             # A bare number in a plain box is a count far more often than a name.
             texts = [[text for text in self._texts(box) if has_letters(label_text(self._nodes[text]))] for box in alike]
             cards = [
                 (box, found) for box, found in zip(alike, texts, strict=True) if found and self._holds_control(box)
             ]
+            # A box alone is layout, and the text in it may be a result or a status; it identifies nothing.
             if len(cards) > 1:
                 self.rows.update(box for box, _ in cards)
                 self._label_rows([box for box, _ in cards], [found for _, found in cards], own_name=False)

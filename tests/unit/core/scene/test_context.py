@@ -228,6 +228,9 @@ def test_row_headers_that_only_count_name_no_row():
         for column, text in enumerate(texts, start=-1)
     ]
     assert contexts(El("window", "W", El("table", "", *cells)), cells[2], cells[5]) == ["carol", "dave"]
+    press = button()
+    line = row(El("rowheader", "3", row=2), El("cell", "carol"), El("cell", "", press), role="row")
+    assert contexts(El("window", "W", El("table", "", line)), press) == ["carol"]
     header = El("rowheader", "1042", row=0)
     amount = El("cell", "10", row=0, column=0)
     assert contexts(El("window", "W", El("table", "", header, amount)), amount) == ["1042"]

@@ -155,6 +155,16 @@ def test_an_element_moved_into_another_row_is_refused():
     assert caught.value.details["what"] == "parent"
 
 
+@pytest.mark.parametrize("field", ["role", "toolkit_role", "app_id"])
+def test_another_kind_of_thing_around_the_element_is_refused_by_name(field):
+    people = People("carol")
+    scene = people.watcher.observe()
+    people.rows[0].children[1].set(**{field: "group"})
+    with pytest.raises(StaleTarget) as caught:
+        fence(people, scene, people.opens[0])
+    assert caught.value.details["what"] == "parent"
+
+
 def test_labels_that_changed_rows_are_refused():
     people = People("carol", "dave")
     scene = people.watcher.observe()
@@ -316,6 +326,15 @@ def test_an_item_of_a_closed_menu_is_in_reach_but_not_on_screen():
     fence(people, scene, item)
     with pytest.raises(TargetNotActionable):
         fence(people, scene, item, on_screen=True)
+
+
+def test_an_item_taken_out_of_its_menu_is_hidden():
+    people = People("carol")
+    item = El("menuitem", "Save", states=VISIBLE - {"showing", "visible"})
+    people.root.children.append(El("menubar", "", El("menu", "File", item)))
+    scene = people.watcher.observe()
+    with pytest.raises(TargetNotActionable):
+        fence(people, scene, item)
 
 
 def test_an_element_scrolled_out_of_sight_is_in_reach():
