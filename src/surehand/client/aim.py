@@ -6,6 +6,7 @@ that lists them; waiting is bounded; while waiting for a target the operation id
 
 from __future__ import annotations
 
+import difflib
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
@@ -30,6 +31,7 @@ from surehand.model.query import Filter, Query
 from surehand.model.record import to_value
 
 _CANDIDATES_MAX: Final = 10
+_LOOKED_THROUGH_MAX: Final = 200  # elements of the same role that are compared by name
 _PAUSE_S: Final = 0.05
 #: Two of a kind while a view is exchanged usually become one; longer than this they are simply ambiguous.
 _AMBIGUOUS_S: Final = limits.SETTLE_CAP_MS / 1000
@@ -148,11 +150,13 @@ class Aim:
             return problem
         near = replace(self, filters=(Filter(role=role),))
         try:
-            found = await near.matches(_CANDIDATES_MAX)
+            found = await near.matches(_LOOKED_THROUGH_MAX)
         except SurehandError:
             return problem
+        wanted = next((part.name.text for part in self.filters if part.name is not None), "")
+        found.sort(key=lambda match: -difflib.SequenceMatcher(None, wanted, str(match.get("name", ""))).ratio())
         if found:
-            problem.observed["candidates"] = [describe(match) for match in found]
+            problem.observed["candidates"] = [describe(match) for match in found[:_CANDIDATES_MAX]]
             problem.fix = "the candidates have the same role; use one of their names"
         return problem
 

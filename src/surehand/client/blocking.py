@@ -9,7 +9,7 @@ import contextlib
 import socket
 import threading
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
 from typing import Any, Final, TypeVar
 
 from surehand.client.wire import Answer, ConnectionLost, Event, OnEvent, Wire
@@ -127,6 +127,13 @@ class BlockingWay:
 
     def __init__(self, connect: Callable[[], tuple[socket.socket, Wire]]) -> None:
         self._connect = connect
+        self._lock = threading.Lock()
+
+    @contextlib.asynccontextmanager
+    async def turn(self) -> AsyncIterator[None]:
+        """Let one thread at a time make a link."""
+        with self._lock:
+            yield
 
     async def link(self) -> BlockingLink:
         """Return a new, welcomed link."""

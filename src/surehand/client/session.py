@@ -9,6 +9,7 @@ Guarantees (spec §11, §5.3):
 
 from __future__ import annotations
 
+import time
 from typing import Any, Final
 
 from surehand import limits
@@ -19,6 +20,7 @@ from surehand.errors import OutcomeUnknown, SurehandError, Unavailable
 from surehand.model.outcome import UNKNOWN_STATEMENT
 
 _REPEATABLE: Final = READS | CONTROL_READS
+_LOOK_AGAIN_S: Final = 0.05
 _ENDED: Final = ("succeeded", "failed", "interrupted", "withheld", "outcome_unknown")
 
 
@@ -42,11 +44,12 @@ class Session:
             await link.close()
 
     async def _live(self) -> Link:
-        if self._closed:
-            raise Unavailable("this hand is closed", fix="connect again")
-        if self._link is None or not self._link.alive:
-            self._link = await self.way.link()
-        return self._link
+        async with self.way.turn():  # two callers that find the link gone must not make two
+            if self._closed:
+                raise Unavailable("this hand is closed", fix="connect again")
+            if self._link is None or not self._link.alive:
+                self._link = await self.way.link()
+            return self._link
 
     async def ask(
         self, method: str, params: dict[str, Any], *, wait_ms: int = 0, on_event: OnEvent | None = None
@@ -86,17 +89,42 @@ class Session:
             return await self._look_up(method, params, operation_id, timeout_s)
 
     async def _look_up(self, method: str, params: dict[str, Any], operation_id: str, timeout_s: float) -> Any:
+        """Find out what became of an effect whose answer was lost."""
         try:
-            link = await self._live()
-            if method == "act":
-                status = await link.call("status", {"operation_id": operation_id}, timeout_s=timeout_s)
-                if (reply := reply_of_status(status)) is not None:
-                    return reply
-            # Either nothing was dispatched under this id, or it is still in flight and this waits for it, or it is
-            # a batch whose steps the daemon tells apart by their own ids. The same id cannot act twice.
-            return await link.call(method, params, timeout_s=timeout_s)
+            if method == "batch":
+                return await self._look_up_steps(params["batch"], timeout_s)
+            if (reply := await self._ended(operation_id, timeout_s)) is not None:
+                return reply
+            # Nothing was dispatched under this id, and what was not dispatched was cancelled with its connection.
+            return await (await self._live()).call(method, params, timeout_s=timeout_s)
         except Unavailable as error:
             raise lost_track(operation_id) from error
+
+    async def _look_up_steps(self, batch: dict[str, Any], timeout_s: float) -> dict[str, Any]:
+        """Return the steps that ran; a step that did not run stopped the batch, and no later one ran either."""
+        replies: list[dict[str, Any]] = []
+        for index in range(len(batch["steps"])):
+            step_id = f"{batch['operation_id']}:{index}"
+            if (reply := await self._ended(step_id, timeout_s)) is None:
+                return {"replies": replies, "stopped_by": step_id}
+            replies.append(reply)
+        return {"replies": replies}
+
+    async def _ended(self, operation_id: str, timeout_s: float) -> dict[str, Any] | None:
+        """Return the end of an operation, waiting for one in flight; None where nothing was dispatched.
+
+        Raises:
+            Unavailable: it is still in flight when the time is over, or the daemon cannot be asked.
+        """
+        end = time.monotonic() + timeout_s
+        while True:
+            link = await self._live()
+            status = await link.call("status", {"operation_id": operation_id}, timeout_s=timeout_s)
+            if not status.get("in_flight"):
+                return reply_of_status(status)
+            if time.monotonic() >= end:
+                raise Unavailable("the operation is still in flight", fix="ask for its status later")
+            await self.way.pause(_LOOK_AGAIN_S)
 
 
 def reply_of_status(status: dict[str, Any]) -> dict[str, Any] | None:

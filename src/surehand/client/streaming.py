@@ -135,6 +135,11 @@ class StreamingWay:
 
     def __init__(self, connect: Callable[[], tuple[socket.socket, Wire]]) -> None:
         self._connect = connect
+        self._lock = asyncio.Lock()
+
+    def turn(self) -> asyncio.Lock:
+        """Let one task at a time make a link."""
+        return self._lock
 
     async def link(self) -> StreamingLink:
         """Return a new, welcomed link."""

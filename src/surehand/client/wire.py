@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 from typing import Any, Final, Literal, Protocol
 
 import orjson
@@ -174,6 +175,9 @@ class Link(Protocol):
 
 class Way(Protocol):
     """How links come about and how time passes: blocking or on an event loop."""
+
+    def turn(self) -> AbstractAsyncContextManager[Any]:
+        """Let one caller at a time make a link."""
 
     async def link(self) -> Link:
         """Return a new, welcomed link."""

@@ -67,10 +67,10 @@ def test_an_application_that_starts_late_is_waited_for(desk: Desk) -> None:
 
 
 def test_a_target_that_never_comes_is_missing_and_what_is_near_is_listed(desk: Desk) -> None:
-    desk.matches = [[], [match(name="Save as…")]]
+    desk.matches = [[], [match("e0", name="Quit"), match(name="Save as…")]]
     with surehand.open() as hand, pytest.raises(TargetNotFound) as caught:
         hand.app("notes").get_by_role("button", name="Save").press(timeout_s=0)
-    assert caught.value.observed["candidates"] == ['e1 button "Save as…"']
+    assert caught.value.observed["candidates"] == ['e1 button "Save as…"', 'e0 button "Quit"']
     assert 'button and name "Save"' in str(caught.value)
     assert desk.acts == []
 

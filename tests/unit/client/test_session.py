@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import signal
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
 import surehand
+from surehand import limits
 from surehand.errors import OutcomeUnknown, Unavailable
 from tests.unit.client.conftest import Desk, reply, until
 from tests.unit.daemon.fakes import Running
@@ -104,6 +106,55 @@ def test_an_effect_that_never_ended_is_presented_again_under_its_own_id(desk: De
     assert first == second
 
 
+def test_an_effect_still_in_flight_is_waited_for_and_never_presented_again(desk: Desk, run: Running) -> None:
+    """Presented again with references of the lost session it would read as stale, which is not what happened."""
+    looks: list[Any] = []
+
+    async def status(_channel: Any, params: Any, _progress: Any) -> Any:
+        looks.append(params)
+        value = {"operation_id": params["operation_id"], "known": True, "in_flight": len(looks) < 3}
+        return value if len(looks) < 3 else {**value, "terminal": reply("o1")["terminal"]}
+
+    desk.script["act"] = breaks(run, 1, None)
+    desk.script["status"] = status
+    with surehand.open() as hand:
+        assert hand.app("notes").get_by_role("button").press(operation_id="o1")
+    assert len(looks) == 3
+    assert len(desk.named("act")) == 1
+
+
+def test_an_effect_in_flight_for_too_long_is_unknown(desk: Desk, run: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def status(_channel: Any, params: Any, _progress: Any) -> Any:
+        return {"operation_id": params["operation_id"], "known": True, "in_flight": True}
+
+    monkeypatch.setattr(limits, "CALL_MARGIN_MS", 100)
+    desk.script["act"] = breaks(run, 1, None)
+    desk.script["status"] = status
+    with surehand.open() as hand, pytest.raises(OutcomeUnknown):
+        hand.app("notes").get_by_role("button").press(operation_id="o1", deadline_ms=50)
+    assert len(desk.named("act")) == 1
+
+
+def test_a_lost_batch_tells_which_steps_ran_and_sends_none_again(desk: Desk, run: Running) -> None:
+    async def status(_channel: Any, params: Any, _progress: Any) -> Any:
+        name = params["operation_id"]
+        return (
+            {"operation_id": name, "known": True, "terminal": reply(name)["terminal"]}
+            if name != "b:2"
+            else {"operation_id": name, "known": False}
+        )
+
+    desk.script["batch"] = breaks(run, 1, None)
+    desk.script["status"] = status
+    with surehand.open() as hand:
+        step = hand.app("calc").get_by_role("button").step
+        done = hand.batch([step.press() for _ in range(4)], operation_id="b")
+    assert not done
+    assert [one["operation_id"] for one in done] == ["b:0", "b:1"]
+    assert done.stopped_by == "b:2"
+    assert len(desk.named("batch")) == 1
+
+
 def test_an_effect_that_cannot_be_looked_up_is_unknown_and_names_its_id(desk: Desk, run: Running) -> None:
     desk.script["act"] = breaks(run, 1, None)
     desk.script["status"] = breaks(run, 1, None)
@@ -158,6 +209,28 @@ def test_ctrl_c_in_a_blocking_call_cancels_it_and_lets_everything_go(desk: Desk)
             hand.launch(["mousepad"])
         until(lambda: desk.cancelled == ["act"] and desk.closed == desk.opened)
         assert hand.surfaces()
+
+
+async def test_the_blocking_client_works_inside_a_running_event_loop(desk: Desk) -> None:
+    """As in a notebook."""
+    with surehand.open() as hand:
+        assert hand.app("notes").get_by_role("button").press()
+
+
+def test_threads_that_share_a_hand_take_turns_and_share_one_new_connection(desk: Desk, run: Running) -> None:
+    with surehand.open() as hand, ThreadPoolExecutor(8) as pool:
+        cut(run)
+        until(lambda: desk.closed == desk.opened)
+        assert len(list(pool.map(lambda _: hand.surfaces(), range(32)))) == 32
+    assert len(desk.opened) == 2
+
+
+async def test_tasks_that_find_the_connection_gone_make_one_new_one(desk: Desk, run: Running) -> None:
+    async with surehand.connect() as hand:
+        cut(run)
+        await asyncio.to_thread(until, lambda: desk.closed == desk.opened)
+        await asyncio.gather(*(hand.surfaces() for _ in range(16)))
+    assert len(desk.opened) == 2
 
 
 def test_a_closed_hand_is_not_reopened(desk: Desk) -> None:
