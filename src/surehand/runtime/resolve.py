@@ -11,7 +11,6 @@ from typing import Final
 
 from surehand import limits
 from surehand.core.scene.fence import (
-    SceneView,
     check_fence,
     check_modal,
     check_reference,
@@ -20,7 +19,7 @@ from surehand.core.scene.fence import (
 )
 from surehand.core.scene.query import resolve_one
 from surehand.core.scene.tree import index_of
-from surehand.errors import StaleTarget, TargetNotActionable, TargetNotFound
+from surehand.errors import StaleTarget, TargetNotActionable, TargetNotFound, WindowNotFound
 from surehand.model.actions import Drag, kind_of
 from surehand.model.request import Request
 from surehand.model.scene import Capture, Node, Scene, Surface
@@ -177,21 +176,30 @@ class Resolver:
         return capture, (target.x, target.y)
 
     async def fence(self, session: Session, request: Request, aim: Aim) -> None:
-        """Run the first fence: the scene as it is now against what the caller saw.
+        """Run the first fence: the application as it is now against what the caller saw.
+
+        Only the element, what its meaning hangs on, and the application's windows are read; nothing is waited for.
 
         Raises:
             TargetError: naming the difference.
         """
-        surface = aim.surface
-        if surface is None:
+        desk = desk_of(session)
+        if aim.surface is None or aim.surface is desk.root:
             return
+        surface_id = aim.surface.surface_id
+        windows = await desk.siblings(aim.surface)
+        own = next((one for one in windows if one.surface_id == surface_id), None)
+        if own is None:
+            desk.forget(surface_id)
+            raise WindowNotFound("the window is gone", fix="list the surfaces again", details={"surface": surface_id})
+        desk.update(own)
+        aim.surface, aim.observer = own, desk.observer_of(surface_id)
         if aim.seen is None:
-            if surface is not desk_of(session).root:
-                await desk_of(session).surface(surface.surface_id)
             return
-        current = await self._scenes.observe(session, surface.surface_id, hand_out=False)
-        aim.surface = current.surface
-        aim.observer = desk_of(session).observer_of(surface.surface_id)
+        pointed = aim.point is not None or is_pointed(request)
+        current = session.latest.get(surface_id)
+        if current is None or pointed:
+            current = await self._scenes.observe(session, surface_id, hand_out=False)
         if isinstance(request.target, ElementTarget):
             check_reference(
                 request.target,
@@ -203,20 +211,26 @@ class Resolver:
             )
         if aim.point is not None:
             self._check_place(session, request, aim, current)
-        if aim.index is None:
-            return
-        check_fence(aim.seen, aim.index, SceneView(current), current=current, **needs(request))
-        place = index_of(current.tree).by_handle.get(aim.seen.tree.nodes[aim.index].handle)
-        aim.now = None if place is None else current.tree.nodes[place]
-        await self.check_not_covered(session, aim, current)
+        if aim.index is not None:
+            await self._check_element(request, aim, aim.index, current, windows)
 
-    async def check_not_covered(self, session: Session, aim: Aim, current: Scene) -> None:
-        """Refuse an element behind a modal window of its application."""
-        if aim.seen is None or aim.index is None:
+    @staticmethod
+    async def _check_element(
+        request: Request, aim: Aim, index: int, current: Scene, windows: tuple[Surface, ...]
+    ) -> None:
+        """Compare the element and what its meaning hangs on, read live, with what the caller saw."""
+        if aim.seen is None or aim.observer is None:
             return
-        place = index_of(current.tree).by_handle.get(aim.seen.tree.nodes[aim.index].handle)
-        if place is not None:
-            check_modal(current, place, await desk_of(session).siblings(current.surface))
+        handle = aim.seen.tree.nodes[index].handle
+        live = await aim.observer.live(current.surface.surface_id, handles_of(aim))
+        check_fence(aim.seen, index, live, current=current, **needs(request))
+        place = index_of(current.tree).by_handle.get(handle)
+        found = live.get(handle)
+        if is_pointed(request):
+            aim.now = None if place is None else current.tree.nodes[place]
+        else:
+            aim.now = None if found is None else found.node
+        check_modal(current if place is not None else aim.seen, index if place is None else place, windows)
 
     def _check_place(self, session: Session, request: Request, aim: Aim, current: Scene) -> None:
         """A place in a picture counts only while window and element under it are where the picture shows them."""

@@ -127,12 +127,12 @@ class Watcher:
         evidence = None if reading.node is None else self.evidence(reading.node)
         return Found(judgement, evidence, meaning_changed=changed, warnings=warnings)
 
-    async def _wait(self, run: Run, version: int | None, timeout_ms: int) -> None:
+    async def _wait(self, run: Run, version: int, timeout_ms: int) -> None:
         surface, observer = run.aim.surface, run.aim.observer
         if surface is None or observer is None or timeout_ms <= 0:
             return
         try:
-            await observer.changed(surface.surface_id, -1 if version is None else version, timeout_ms)
+            await observer.changed(surface.surface_id, version, timeout_ms)
         except SurehandError:
             return
 
@@ -152,16 +152,14 @@ class Watcher:
 
     # --- one reading --------------------------------------------------------------------------------------------
 
-    async def _read(self, run: Run, expectation: Expectation) -> tuple[int | None, Reading]:
-        """Return the version of the window's tree that was current before, and what was read."""
+    async def _read(self, run: Run, expectation: Expectation) -> tuple[int, Reading]:
+        """Return the version of the window's tree that was read last, and what was read now."""
         aim = run.aim
         surface, observer = aim.surface, aim.observer
         if surface is None or observer is None:
-            return None, Reading()
-        version: int | None = None
+            return -1, Reading()
         state, live = "there", None
         try:
-            version = (await observer.read(surface.surface_id)).version
             if aim.node is not None:
                 live = (await observer.live(surface.surface_id, (aim.node.handle,)))[aim.node.handle]
         except WindowNotFound:
@@ -176,7 +174,9 @@ class Watcher:
         )
         if state == "there" and node is not None:
             reading = await self._texts(run, expectation, reading, observer, node)
-        return version, await self._windows(run, expectation, reading)
+        reading = await self._windows(run, expectation, reading)
+        latest = run.session.latest.get(surface.surface_id)
+        return -1 if latest is None else latest.tree.version, reading
 
     @staticmethod
     async def _texts(run: Run, expectation: Expectation, reading: Reading, observer: Observer, node: Node) -> Reading:
