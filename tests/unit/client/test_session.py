@@ -219,7 +219,7 @@ async def test_the_blocking_client_works_inside_a_running_event_loop(desk: Desk)
 
 def test_threads_that_share_a_hand_take_turns_and_share_one_new_connection(desk: Desk, run: Running) -> None:
     with surehand.open() as hand, ThreadPoolExecutor(8) as pool:
-        cut(run)
+        run.loop.call_soon_threadsafe(cut, run)
         until(lambda: desk.closed == desk.opened)
         assert len(list(pool.map(lambda _: hand.surfaces(), range(32)))) == 32
     assert len(desk.opened) == 2
@@ -227,7 +227,7 @@ def test_threads_that_share_a_hand_take_turns_and_share_one_new_connection(desk:
 
 async def test_tasks_that_find_the_connection_gone_make_one_new_one(desk: Desk, run: Running) -> None:
     async with surehand.connect() as hand:
-        cut(run)
+        run.loop.call_soon_threadsafe(cut, run)
         await asyncio.to_thread(until, lambda: desk.closed == desk.opened)
         await asyncio.gather(*(hand.surfaces() for _ in range(16)))
     assert len(desk.opened) == 2

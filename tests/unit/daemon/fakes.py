@@ -94,6 +94,7 @@ class Running:
     host: FakeHost
     places: Places
     server: Server
+    loop: asyncio.AbstractEventLoop
 
 
 @contextlib.asynccontextmanager
@@ -111,7 +112,7 @@ async def running(
     task = asyncio.create_task(server.run(agent, control, ready.set))
     await ready.wait()
     try:
-        yield Running(host, places, server)
+        yield Running(host, places, server, asyncio.get_running_loop())
     finally:
         for raw in Raw.made:
             await raw.close()
