@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import itertools
+from pathlib import Path
 
 import pytest
 
 from surehand import limits
-from surehand.core.scene.query import find, resolve_one
+from surehand.core.scene.query import check_query, find, resolve_one
 from surehand.errors import AmbiguousTarget, InvalidRequest, TargetNotFound, TooLarge
 from surehand.model.query import Filter, Query, Rect, TextMatch
-from surehand.model.record import convert
+from surehand.model.record import convert, decode
 from tests.scene_kit import VISIBLE, El, Watcher, label, place
 
 
@@ -351,3 +352,13 @@ def test_no_match_lists_what_comes_closest(form):
     with pytest.raises(TargetNotFound) as caught:
         resolve_one(form.scene, Query(filters=(Filter(role="button"), name("save"), Filter(state={"enabled": True}))))
     assert caught.value.observed["candidates"] == [f'[{form.label(form.save)}] button "Save"']
+
+
+def test_the_examples_of_the_reference_page_are_queries(form):
+    page = (Path(__file__).parents[4] / "docs/reference/query.md").read_text("utf-8")
+    examples = [block.split("```")[0] for block in page.split("```json\n")[1:]]
+    assert len(examples) == 2
+    for example in examples:
+        check_query(decode(Query, example.encode()))
+    named = decode(Query, examples[1].replace("Amount", "Name").encode())
+    assert find(form.scene, named).indexes == (place(form.scene, form.entry),)

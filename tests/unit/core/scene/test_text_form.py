@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from surehand import limits
@@ -16,9 +18,9 @@ def text(root: El, **options) -> list[str]:
     return render_text(Watcher(root).observe(), RenderOptions(**options)).split("\n")
 
 
-def test_a_sign_in_window_reads_like_this():
+def sign_in() -> El:
     caption = El("label", "User")
-    root = El(
+    return El(
         "window",
         "Sign in",
         El(
@@ -34,7 +36,10 @@ def test_a_sign_in_window_reads_like_this():
         ),
         El("list", "", El("listitem", "", El("label", "carol"), El("filler", "", El("button", "Open")))),
     )
-    assert text(root) == [
+
+
+def test_a_sign_in_window_reads_like_this():
+    assert text(sign_in()) == [
         '[e1] window "Sign in" app=exe:/usr/bin/app surface=w1 generation=1',
         '  [e4] text value="ada \\"x\\"" label="User" focused',
         '  [e5] password "PIN" secret',
@@ -274,3 +279,9 @@ def test_the_place_of_nothing_is_lost_by_pruning():
     scene = Watcher(root).observe()
     assert text(root)[1:] == ['  [e3] group "G"', '    [e6] button "Deep"']
     assert place(scene, deep) == 5
+
+
+def test_the_example_of_the_reference_page_is_what_is_written():
+    page = (Path(__file__).parents[4] / "docs/reference/text-form.md").read_text("utf-8")
+    example = page.split("```text\n")[1].split("\n```")[0]
+    assert render_text(Watcher(sign_in()).observe()) == example
