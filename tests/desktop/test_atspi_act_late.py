@@ -126,11 +126,7 @@ async def test_an_application_that_died_before_is_refused_with_its_type(mortal: 
 
 
 async def test_an_application_killed_between_fence_and_call_has_no_effect_or_an_unknown_one(mortal: Stage):
-    def kill(_live):
-        mortal.app.kill()
-        mortal.app.process._process.exited.result(5)
-
-    attempt = mortal.begin(Invoke(), await mortal.find("Count", "button"), on_enter=kill)
+    attempt = mortal.begin(Invoke(), await mortal.find("Count", "button"), on_enter=lambda _: mortal.app.kill())
     done = await mortal.actor.perform(attempt)
     assert done.status in {"no_effect", "unknown"}
     assert mortal.effects() == []

@@ -20,6 +20,7 @@ import asyncio
 import itertools
 import json
 import os
+import select
 import signal
 import socket
 import threading
@@ -46,6 +47,7 @@ HANDLER_DELAY_MS: Final[dict[Toolkit, int]] = {"gtk3": 30, "gtk4": 320, "qt": 18
 
 _START_S: Final = 20.0
 _COMMAND_S: Final = 10.0
+_DEATH_S: Final = 5.0
 _POLL_S: Final = 0.004
 _numbers = itertools.count(1)
 
@@ -245,8 +247,21 @@ class FixtureApp:
         os.kill(self.pid, signal.SIGCONT)
 
     def kill(self) -> None:
-        """End it with SIGKILL."""
-        self.process.kill()
+        """End it with SIGKILL and wait until the kernel says that it is over; blocks.
+
+        Raises:
+            Timeout: it did not die.
+        """
+        try:
+            handle = os.pidfd_open(self.pid)
+        except ProcessLookupError:
+            return
+        try:
+            os.kill(self.pid, signal.SIGKILL)
+            if not select.select([handle], [], [], _DEATH_S)[0]:
+                raise Timeout(f"the {self.toolkit} fixture did not die")
+        finally:
+            os.close(handle)
 
     def close(self) -> None:
         """End it and let go of its socket."""
