@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final
 
 import typer
 
+from surehand.cli.forms import FORMS, OPTIONS, Form, action_of
 from surehand.cli.output import EXIT_APPROVAL, EXIT_INTERRUPTED, Finished, Output, out
 from surehand.cli.targeting import (
     TIMEOUT_DEFAULT,
@@ -38,102 +38,6 @@ from surehand.client.results import ApprovalRequired, Interrupted, Receipt
 from surehand.client.sync_client import Hand, Result
 from surehand.errors import EffectError, InvalidRequest, SurehandError
 from surehand.limits import REQUEST_BYTES_MAX
-
-
-@dataclass(frozen=True, slots=True)
-class Form:
-    """How an action is written: what its words are called, how they become fields, and which options it takes."""
-
-    words: str
-    read: Callable[[list[str]], dict[str, Any]]
-    options: frozenset[str] = frozenset()
-    #: Where it is aimed: an element; an element or a whole window; or nowhere.
-    aim: Literal["element", "window", "none"] = "element"
-
-
-def _none(words: list[str]) -> dict[str, Any]:
-    _exactly(words, 0, "no words")
-    return {}
-
-
-def _one(field: str) -> Callable[[list[str]], dict[str, Any]]:
-    def read(words: list[str]) -> dict[str, Any]:
-        _exactly(words, 1, f"one word: the {field} (quote it if it has spaces)")
-        return {field: words[0]}
-
-    return read
-
-
-def _perhaps(field: str) -> Callable[[list[str]], dict[str, Any]]:
-    return lambda words: _one(field)(words) if words else {}
-
-
-def _switch(words: list[str]) -> dict[str, Any]:
-    _exactly(words, 1, "on or off")
-    if words[0] not in {"on", "off"}:
-        raise InvalidRequest(f"{words[0]!r} is neither on nor off")
-    return {"to": words[0] == "on"}
-
-
-def _numbers(*fields: str) -> Callable[[list[str]], dict[str, Any]]:
-    def read(words: list[str]) -> dict[str, Any]:
-        _exactly(words, len(fields), " and ".join(fields))
-        try:
-            return {field: int(word) for field, word in zip(fields, words, strict=True)}
-        except ValueError as error:
-            raise InvalidRequest(f"{' and '.join(fields)} are whole numbers") from error
-
-    return read
-
-
-def _chords(words: list[str]) -> dict[str, Any]:
-    if not words:
-        raise InvalidRequest("press takes one or more chords, such as ctrl+s")
-    return {"chords": words}
-
-
-def _program(words: list[str]) -> dict[str, Any]:
-    if not words:
-        raise InvalidRequest(
-            "launch takes a program and its arguments", fix="surehand act launch -- mousepad notes.txt"
-        )
-    return {"op": "launch", "name": words[0], "arguments": words[1:]}
-
-
-def _window(words: list[str]) -> dict[str, Any]:
-    if not words:
-        raise InvalidRequest("window takes focus, close, minimize, maximize, cycle, move X Y or resize WIDTH HEIGHT")
-    fields = {"move": ("x", "y"), "resize": ("width", "height")}.get(words[0], ())
-    return {"op": words[0], **(_numbers(*fields)(words[1:]) if fields or words[1:] else {})}
-
-
-def _exactly(words: list[str], count: int, what: str) -> None:
-    if len(words) != count:
-        raise InvalidRequest(f"this action takes {what}, not {len(words)} words")
-
-
-_POINTER: Final = frozenset({"button", "count", "modifier"})
-
-FORMS: Final[dict[str, Form]] = {
-    "invoke": Form("", _none),
-    "set_value": Form("VALUE", _perhaps("value"), frozenset({"secret"})),
-    "select_text": Form("START LENGTH", _numbers("start", "length")),
-    "select_option": Form("[OPTION]", _perhaps("option")),
-    "toggle": Form("on|off", _switch),
-    "expand": Form("on|off", _switch),
-    "focus": Form("", _none),
-    "perform": Form("NAME", _one("name")),
-    "scroll": Form("up|down|left|right", _one("direction"), frozenset({"amount", "unit"})),
-    "scroll_into_view": Form("", _none),
-    "click": Form("", _none, _POINTER),
-    "hover": Form("", _none),
-    "type_text": Form("TEXT", _one("text"), frozenset({"clear", "submit"}), aim="window"),
-    "press": Form("CHORD…", _chords, aim="window"),
-    "paste": Form("TEXT", _one("text"), aim="window"),
-    "window": Form("focus|close|…", _window, aim="window"),
-    "launch": Form("PROGRAM [ARGUMENT…]", _program, aim="none"),
-    "open": Form("URI", _one("uri"), aim="none"),
-}
 
 _KINDS: Final = "\n".join(f"  {kind:18}{form.words}".rstrip() for kind, form in FORMS.items())
 
@@ -174,43 +78,7 @@ def act(  # noqa: D103, PLR0913 - its help is made below; one parameter for each
     timeout: TimeoutOption = TIMEOUT_DEFAULT,
     desktop: DesktopOption = None,
 ) -> None:
-    given = {
-        "secret": secret,
-        "amount": amount,
-        "unit": unit,
-        "button": button,
-        "count": count,
-        "modifier": modifier,
-        "clear": clear or None,
-        "submit": submit or None,
-    }
-    filters = filters_from(role=role, name=name, contains=contains, context=context, labelled=labelled, query=query)
-    options = _options(
-        timeout_s=timeout,
-        operation_id=operation_id,
-        verify=None if verify is None else read_json(verify, "--verify"),
-        risk=risk,
-        deadline_ms=deadline_ms,
-        background=background or None,
-        reconciles=reconciles,
-        observe_after=diff or None,
-    )
-    if (kind is None) == (request is None):
-        raise InvalidRequest("name an action, or give --request", fix="`surehand act --help` lists the actions")
-    whole = None if request is None else _read_request(request)
-    action, form = ({}, None) if kind is None else action_of(kind, words or [], given)
-    with hand(desktop) as session, out().working("acting"):
-        if whole is not None or form is None:
-            wishes = _options(observe_after=diff or None)
-            present = lambda: session.act(whole or {}, **wishes)  # noqa: E731 - one of three ways to present
-        elif form.aim == "none":
-            present = lambda: session.act(action, **options)  # noqa: E731
-        else:
-            present = _aimed(session, form, action, options, app, surface, filters)
-        result = _presented(present)
-        if isinstance(result, ApprovalRequired) and wait_approval > 0:
-            result = _presented(lambda: result.wait(wait_approval))  # type: ignore[union-attr]
-    _tell(out(), result)
+    _act(locals())
 
 
 act.__doc__ = f"""Do one thing, and say what became of it.
@@ -231,30 +99,40 @@ acts twice: give it again after a crash to learn the outcome.
 """
 
 
-def action_of(kind: str, words: list[str], given: dict[str, Any]) -> tuple[dict[str, Any], Form]:
-    """Return an action's value and its form.
-
-    Raises:
-        InvalidRequest: an unknown action, words it does not take, or an option of another action.
-    """
-    kind = kind.replace("-", "_")
-    form = FORMS.get(kind)
-    if form is None:
-        raise InvalidRequest(f"unknown action {kind!r}", fix=f"one of {', '.join(FORMS)}; others through --request")
-    foreign = [option for option, value in given.items() if value is not None and option not in form.options]
-    if foreign:
-        raise InvalidRequest(f"{kind} takes no --{foreign[0]}")
-    action: dict[str, Any] = {"kind": "app" if kind == "launch" else kind, **form.read(words)}
-    if given["secret"] is not None:
-        action["secret_ref"] = given["secret"]
-    if kind == "scroll":
-        action["amount_milli"] = round(1000 * (3 if given["amount"] is None else given["amount"]))
-    if given["modifier"]:
-        action["modifiers"] = given["modifier"]
-    for option in ("unit", "button", "count", "clear", "submit"):
-        if given[option] is not None:
-            action[option] = given[option]
-    return action, form
+def _act(given: dict[str, Any]) -> None:
+    """Carry out what the options say; `given` holds them by name."""
+    filters = filters_from(
+        **{name: given[name] for name in ("role", "name", "contains", "context", "labelled", "query")}
+    )
+    options = _options(
+        timeout_s=given["timeout"],
+        operation_id=given["operation_id"],
+        verify=None if given["verify"] is None else read_json(given["verify"], "--verify"),
+        risk=given["risk"],
+        deadline_ms=given["deadline_ms"],
+        background=given["background"] or None,
+        reconciles=given["reconciles"],
+        observe_after=given["diff"] or None,
+    )
+    kind, source = given["kind"], given["request"]
+    if (kind is None) == (source is None):
+        raise InvalidRequest("name an action, or give --request", fix="`surehand act --help` lists the actions")
+    whole = None if source is None else _read_request(source)
+    own = {name: None if given[name] is False else given[name] for name in OPTIONS}
+    action, form = ({}, None) if kind is None else action_of(kind, given["words"] or [], own)
+    with hand(given["desktop"]) as session, out().working("acting"):
+        if whole is not None or form is None:
+            wishes = _options(observe_after=given["diff"] or None)
+            present = lambda: session.act(whole or {}, **wishes)  # noqa: E731 - one of three ways to present
+        elif form.aim == "none":
+            present = lambda: session.act(action, **options)  # noqa: E731
+        else:
+            present = _aimed(session, form, action, options, given["app"], given["surface"], filters)
+        result = _presented(present)
+        if isinstance(result, ApprovalRequired) and given["wait_approval"] > 0:
+            asked = result
+            result = _presented(lambda: asked.wait(given["wait_approval"]))
+    _tell(out(), result)
 
 
 def _options(**given: Any) -> ActOptions:

@@ -9,10 +9,10 @@ from typing import Annotated, Any, Final
 
 import typer
 
-import surehand
 from surehand.cli.output import out
 from surehand.client import queries
 from surehand.client.sync_client import App, Hand, Locator
+from surehand.client.sync_client import open as open_hand
 from surehand.errors import InvalidRequest
 from surehand.model.query import Filter, Query
 
@@ -39,7 +39,7 @@ TIMEOUT_DEFAULT: Final = 5.0
 def hand(desktop: str | None) -> Iterator[Hand]:
     """Open a session, starting the daemon where none runs."""
     with out().working("connecting"):
-        session = surehand.open(desktop=desktop, client="cli")
+        session = open_hand(desktop=desktop, client="cli")
         session.__enter__()
     try:
         yield session

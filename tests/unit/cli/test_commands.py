@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from surehand.cli import output
-from surehand.cli.acting import FORMS
 from surehand.cli.app import build, split_json
+from surehand.cli.forms import FORMS
 from surehand.client.control import signed_answer
 from surehand.core.approval import Approver, answer_message, ask, check_answer, presentation_hash
 from surehand.errors import AuthorityDenied
