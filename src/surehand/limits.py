@@ -65,12 +65,14 @@ SETTLE_QUIET_MS: Final = 150
 SETTLE_CAP_MS: Final = 1_000
 SETTLE_BUSY_CAP_MS: Final = 5_000
 WAIT_CONDITIONS_MAX: Final = 8
+WAIT_URL_BYTES_MAX: Final = 16 * 1024  # the longest address a navigation takes
 WAIT_MS_DEFAULT: Final = 5_000
 WAIT_MS_MAX: Final = 300_000
 
 # --- verification (spec §9) -----------------------------------------------------------------------------------
 VERIFY_BUDGET_MS_DEFAULT: Final = 2_000
 VERIFY_STABLE_MS: Final = 400  # a contradiction must stand this long before it counts as failed
+VERIFY_SEEN_CHARS_MAX: Final = 256  # how much of what was read goes into an error
 VERIFICATION_DEPTH_MAX: Final = 4  # all[] inside any[] inside all[] is enough
 VERIFICATION_PARTS_MAX: Final = 16
 GTK4_HANDLER_DELAY_MS: Final = 400  # GTK 4.8 runs a handler 250 ms after DoAction; watched this long (spec §8.3)

@@ -61,7 +61,6 @@ _NUMBER_ROLES: Final = frozenset({"progressbar", "scrollbar", "slider", "spinbut
 #: Toolkits differ in which of the two they give a button that stays down.
 _DOWN_ROLES: Final = frozenset({"switch", "togglebutton"})
 _EXPANDABLE: Final = frozenset({"collapsed", "expandable", "expanded"})
-_SEEN_CHARS_MAX: Final = 256
 
 
 class OptionSelected(msgspec.Struct, frozen=True, kw_only=True, tag="option_selected", tag_field="kind"):
@@ -253,7 +252,11 @@ def evaluate(
 
 
 def _short(seen: str | None) -> str | None:
-    return seen if seen is None or len(seen) <= _SEEN_CHARS_MAX else seen[: _SEEN_CHARS_MAX - 1] + "…"
+    return (
+        seen
+        if seen is None or len(seen) <= limits.VERIFY_SEEN_CHARS_MAX
+        else seen[: limits.VERIFY_SEEN_CHARS_MAX - 1] + "…"
+    )
 
 
 def texts_equal(node: Node, seen: str, expected: str) -> bool:

@@ -7,7 +7,7 @@ come at the deadline is a normal result. Reads no clock and waits for nothing it
 
 from __future__ import annotations
 
-from typing import Final, Literal
+from typing import Literal
 
 import msgspec
 
@@ -18,8 +18,6 @@ from surehand.errors import AmbiguousTarget, TargetNotFound
 from surehand.model.query import Query
 from surehand.model.record import Record, Tagged, check_count, check_range, check_text
 from surehand.model.scene import Scene
-
-_URL_BYTES_MAX: Final = 16 * 1024
 
 
 class ElementExists(Tagged, frozen=True, kw_only=True, tag="element_exists"):
@@ -68,7 +66,7 @@ class UrlContains(Tagged, frozen=True, kw_only=True, tag="url_contains"):
     contains: str
 
     def __post_init__(self) -> None:
-        check_text("contains", self.contains, _URL_BYTES_MAX, empty=False)
+        check_text("contains", self.contains, limits.WAIT_URL_BYTES_MAX, empty=False)
 
 
 class UrlChanged(Tagged, frozen=True, kw_only=True, tag="url_changed"):
@@ -77,7 +75,7 @@ class UrlChanged(Tagged, frozen=True, kw_only=True, tag="url_changed"):
     since: str
 
     def __post_init__(self) -> None:
-        check_text("since", self.since, _URL_BYTES_MAX)
+        check_text("since", self.since, limits.WAIT_URL_BYTES_MAX)
 
 
 class GenerationAfter(Tagged, frozen=True, kw_only=True, tag="generation_after"):

@@ -24,15 +24,20 @@ class SurfaceLabels(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LabelTable(msgspec.Struct, frozen=True, kw_only=True):
-    """All labels of one session. `next_number` only grows."""
+    """All labels of one session. `next_number` only grows, and so does `generation_floor`.
+
+    A window that was forgotten and is seen again must not have an earlier generation than before, so forgetting raises
+    the floor on which every window new to the session starts.
+    """
 
     next_number: int = 1
+    generation_floor: int = 0
     surfaces: dict[str, SurfaceLabels] = {}
 
     def generation(self, surface_id: str) -> int:
-        """Return the last generation of a window in this session; 0 for a window not seen."""
+        """Return the last generation of a window in this session, or what a window not seen starts from."""
         surface = self.surfaces.get(surface_id)
-        return 0 if surface is None else surface.generation
+        return self.generation_floor if surface is None else surface.generation
 
     def issued(self, label: str) -> bool:
         """Return whether this session ever handed out `label`."""
@@ -69,13 +74,9 @@ def assign(
         if handle not in live:
             live[handle] = kept
         labels.append(kept[0])
-    generation = known.generation if known is not None else 0
-    return labels, _with(
-        table,
-        number,
-        surface_id,
-        SurfaceLabels(provenance_hash=provenance_hash, generation=generation, live=live),
-    )
+    generation = table.generation(surface_id)
+    surface = SurfaceLabels(provenance_hash=provenance_hash, generation=generation, live=live)
+    return labels, _with(table, number, surface_id, surface)
 
 
 def with_generation(table: LabelTable, surface_id: str, generation: int) -> LabelTable:
@@ -90,13 +91,17 @@ def forget(table: LabelTable, surface_ids: Iterable[str]) -> LabelTable:
     """Return the table without the labels of windows that are gone. Their numbers stay used."""
     gone = set(surface_ids)
     kept = {name: surface for name, surface in table.surfaces.items() if name not in gone}
-    return table if len(kept) == len(table.surfaces) else LabelTable(next_number=table.next_number, surfaces=kept)
+    if len(kept) == len(table.surfaces):
+        return table
+    floor = max([table.generation_floor, *(table.generation(name) for name in gone)])
+    return LabelTable(next_number=table.next_number, generation_floor=floor, surfaces=kept)
 
 
 def _with(table: LabelTable, number: int, surface_id: str, surface: SurfaceLabels) -> LabelTable:
+    floor = table.generation_floor
     surfaces = {name: other for name, other in table.surfaces.items() if name != surface_id}
     # The window seen last stands last; the one not seen for longest makes room.
     while len(surfaces) >= limits.LABEL_SURFACES_MAX:
-        del surfaces[next(iter(surfaces))]
+        floor = max(floor, surfaces.pop(next(iter(surfaces))).generation)
     surfaces[surface_id] = surface
-    return LabelTable(next_number=number, surfaces=surfaces)
+    return LabelTable(next_number=number, generation_floor=floor, surfaces=surfaces)

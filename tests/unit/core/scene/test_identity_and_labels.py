@@ -283,6 +283,21 @@ def test_the_generation_goes_on_when_the_last_scene_was_dropped():
     assert watcher.observe().generation == 2
 
 
+def test_a_window_that_was_forgotten_does_not_start_over():
+    button = El("button", "A")
+    watcher = Watcher(window(button))
+    for number in range(5):
+        button.set(value=str(number))
+        before = watcher.observe().generation
+    watcher.labels = forget(watcher.labels, ["w1"])
+    watcher.latest = None
+    assert watcher.observe().generation == before + 1
+    table = watcher.labels
+    for number in range(limits.LABEL_SURFACES_MAX):
+        _, table = assign(table, f"other{number}", "p", [], [])
+    assert table.generation("w1") >= before + 1
+
+
 # --- trees ---
 
 
