@@ -1,0 +1,240 @@
+"""What Surehand promises (docs/threat-model.md), as data: each claim, the tests that hold it, and the guard they watch.
+
+`guard` is a line of the source and what it would read without its protection. `tests/tidy/test_claims.py` checks that
+every test exists and every guard stands where it is said to; the long run removes each guard in a copy of the source
+and sees the tests fail.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+PROMISES = {
+    1: "No authority, no effect",
+    2: "The right thing or nothing",
+    3: "At most once",
+    4: "Honest outcome",
+    5: "The person wins",
+    6: "The screen is data",
+    7: "Nothing leaks",
+    8: "Evidence survives",
+}
+
+
+@dataclass(frozen=True)
+class Guard:
+    """A place in the source, by text that occurs once in it, and that text without its protection."""
+
+    path: str
+    text: str
+    without: str
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One claim of one promise."""
+
+    promise: int
+    says: str
+    tests: tuple[str, ...]
+    guard: Guard
+
+
+_GATEWAY = "tests/unit/runtime/test_gateway.py::"
+_CORE = "src/surehand/core/"
+_RUNTIME = "src/surehand/runtime/"
+
+CLAIMS: tuple[Claim, ...] = (
+    Claim(
+        1,
+        "what policy denies is not dispatched",
+        (_GATEWAY + "test_policy_denies_before_any_claim_and_names_its_rule",),
+        Guard(_RUNTIME + "gateway.py", '    if decision.outcome != "allow":\n', "    if False:\n"),
+    ),
+    Claim(
+        1,
+        "what needs a person does not happen without a signed answer",
+        (
+            _GATEWAY + "test_what_needs_a_person_waits_for_a_signed_yes_and_then_happens_once",
+            _GATEWAY + "test_a_no_reaches_the_agent_as_data_and_nothing_happens",
+        ),
+        Guard(_RUNTIME + "approvals.py", '        if state == "waiting":\n', "        if False:\n"),
+    ),
+    Claim(
+        1,
+        "an approval is for exactly what was shown",
+        (_GATEWAY + "test_an_approval_is_not_voided_by_looking_again_but_by_any_change_of_meaning",),
+        Guard(
+            _RUNTIME + "approvals.py",
+            "            if same and rules.still_covers(question.pending, shown):\n",
+            "            if same:\n",
+        ),
+    ),
+    Claim(
+        1,
+        "a principal stays below its ceiling",
+        (_GATEWAY + "test_an_action_above_the_ceiling_is_denied_before_policy",),
+        Guard(_CORE + "authority.py", "        if patterns and not matcher(patterns)(value):\n", "        if False:\n"),
+    ),
+    Claim(
+        1,
+        "declaring less risk does not slip under a ceiling",
+        (_GATEWAY + "test_declaring_less_risk_does_not_slip_under_a_ceiling",),
+        Guard(
+            _RUNTIME + "authority.py",
+            "    return run.request.risk if run.document is None else run.document.risk\n",
+            "    return run.request.risk\n",
+        ),
+    ),
+    Claim(
+        2,
+        "an element whose name changed is not acted upon",
+        (
+            _GATEWAY + "test_an_element_that_was_renamed_after_it_was_seen_is_refused_at_the_first_fence",
+            _GATEWAY + "test_an_element_that_changes_between_claim_and_dispatch_is_released_with_no_effect",
+        ),
+        Guard(_CORE + "scene/fence.py", "            if before != after:\n", "            if False:\n"),
+    ),
+    Claim(
+        2,
+        "the final fence runs between the last read and the effect",
+        (_GATEWAY + "test_an_element_that_changes_between_claim_and_dispatch_is_released_with_no_effect",),
+        Guard(_RUNTIME + "attempt.py", "        self._fence(live)\n", ""),
+    ),
+    Claim(
+        2,
+        "a reference counts only in the session that was given it",
+        (_GATEWAY + "test_a_reference_of_another_session_is_refused",),
+        Guard(
+            _RUNTIME + "session.py",
+            '        return f"sc{self.scene_counter}-{self.scene_mark}"',
+            '        return f"sc{self.scene_counter}"',
+        ),
+    ),
+    Claim(
+        3,
+        "an id that has ended is answered from the journal and not run again",
+        (
+            _GATEWAY + "test_a_replayed_id_gives_the_stored_terminal_and_no_second_effect",
+            _GATEWAY + "test_a_replay_needs_no_live_application_and_no_authority",
+        ),
+        Guard(_RUNTIME + "gateway.py", "        if isinstance(verdict, Replay):\n", "        if False:\n"),
+    ),
+    Claim(
+        3,
+        "an id stands for one meaning",
+        (
+            _GATEWAY + "test_the_same_id_with_another_meaning_conflicts",
+            _GATEWAY + "test_the_same_id_with_other_text_conflicts",
+        ),
+        Guard(_RUNTIME + "gateway.py", "        if isinstance(verdict, ConflictVerdict):\n", "        if False:\n"),
+    ),
+    Claim(
+        3,
+        "two identical calls at once are one effect",
+        (_GATEWAY + "test_two_identical_calls_at_once_are_one_effect_and_both_are_told",),
+        Guard(_RUNTIME + "gateway.py", "            self._running[key] = run\n", ""),
+    ),
+    Claim(
+        3,
+        "without a durable claim nothing is dispatched",
+        (_GATEWAY + "test_without_a_durable_claim_nothing_is_dispatched",),
+        Guard(
+            _RUNTIME + "operations.py",
+            "        return (await self._journal.consume(uses, [event]))[0]\n",
+            "        try:\n            return (await self._journal.consume(uses, [event]))[0]\n"
+            "        except SurehandError:\n            return event\n",
+        ),
+    ),
+    Claim(
+        3,
+        "a claim without an end is ended as unknown at the next start",
+        (_GATEWAY + "test_a_claim_without_an_end_reads_as_unknown_after_a_restart_and_is_never_repeated",),
+        Guard(
+            _CORE + "history.py",
+            "    if stored is None or stored.claim is None:\n        return Fresh()\n",
+            "    if stored is None or stored.claim is None or stored.terminal is None or True:\n        return Fresh()\n",
+        ),
+    ),
+    Claim(
+        4,
+        "an ignored text is a failure and never a success",
+        (_GATEWAY + "test_a_field_that_ignores_the_text_is_a_failure_and_never_a_success",),
+        Guard(
+            _CORE + "verification.py",
+            '        return ("holds" if texts_equal(node, seen, expected) else "fails"), seen\n\n    def _text',
+            '        return "holds", seen\n\n    def _text',
+        ),
+    ),
+    Claim(
+        4,
+        "a terminal that cannot be written is answered as unknown",
+        (_GATEWAY + "test_a_terminal_that_cannot_be_written_is_answered_as_unknown",),
+        Guard(
+            _RUNTIME + "gateway.py",
+            '            return self._reply(run, _unknown_terminal(run, "The outcome could not be recorded."), None)\n',
+            "            return self._reply(run, terminal, None)\n",
+        ),
+    ),
+    Claim(
+        4,
+        "what is unknown is not tried again under another id until somebody looked",
+        (_GATEWAY + "test_the_same_effect_under_a_new_id_is_refused_until_it_reconciles",),
+        Guard(_RUNTIME + "operations.py", "        if open_one is not None:\n", "        if False:\n"),
+    ),
+    Claim(
+        6,
+        "nothing that the screen said is kept in refusals",
+        (_GATEWAY + "test_nothing_that_the_screen_said_is_kept_in_refusals_or_releases",),
+        Guard(
+            _RUNTIME + "operations.py",
+            '    return {"code": error.code, "gate": error.gate or "", "message": error.message}\n',
+            "    return error.to_value()\n",
+        ),
+    ),
+    Claim(
+        7,
+        "no text of a request is in the journal",
+        (_GATEWAY + "test_no_secret_text_of_a_request_is_in_the_journal",),
+        Guard(
+            _CORE + "redaction.py",
+            "            value[field] = _redact(value[field], digest)\n",
+            "            pass\n",
+        ),
+    ),
+    Claim(
+        5,
+        "a stop between two units of input keeps the rest back and releases what is held",
+        ("tests/unit/runtime/test_attempt.py::test_a_person_stops_the_rest_of_an_input_plan",),
+        Guard(_RUNTIME + "attempt.py", "        if reason is not None:\n", "        if False:\n"),
+    ),
+    Claim(
+        5,
+        "a killed owner leaves nothing held",
+        ("tests/crash/test_guard.py::test_a_killed_owner_leaves_no_button_down",),
+        Guard(
+            _RUNTIME + "guard.py",
+            "        for held in reversed(list(repairs.held)):\n            self.release(held)\n",
+            "",
+        ),
+    ),
+    Claim(
+        8,
+        "a permit is used once, whoever races",
+        (
+            "tests/contracts/test_journal_contract.py::test_a_replayed_permit_is_refused_and_nothing_moves",
+            "tests/contracts/test_journal_contract.py::test_of_racing_holders_of_one_permit_one_wins",
+        ),
+        Guard(_CORE + "appending.py", "            if used >= uses_max:\n", "            if False:\n"),
+    ),
+    Claim(
+        8,
+        "a changed record is found by the auditor at its place",
+        ("tests/unit/test_verify.py::test_any_bit_of_an_export_flipped_is_found_at_its_line",),
+        Guard(
+            "src/surehand/verify/records.py",
+            "    if record_hash(record) != record.record_hash:\n",
+            "    if False:\n",
+        ),
+    ),
+)
