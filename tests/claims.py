@@ -210,12 +210,12 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         5,
-        "a killed owner leaves nothing held",
-        ("tests/crash/test_guard.py::test_a_killed_owner_leaves_no_button_down",),
+        "nothing is pressed that no guard would release",
+        ("tests/crash/test_guard.py::test_without_a_guard_nothing_is_pressed",),
         Guard(
             _RUNTIME + "guard.py",
-            "        for held in reversed(list(repairs.held)):\n            self.release(held)\n",
-            "",
+            '                raise Unavailable("the input guard is not running"',
+            "                return  # ",
         ),
     ),
     Claim(
