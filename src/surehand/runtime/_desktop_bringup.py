@@ -192,8 +192,8 @@ async def _set_layout(programs: Programs, display: int, deadline: float) -> None
 # --- the other parts --------------------------------------------------------------------------------------------------
 
 
-def _parts_sandbox(programs: Programs, display: int) -> Sandbox:
-    return Sandbox(folder=programs.layout.folder, display=display, network=False)
+def _parts_sandbox(programs: Programs, display: int, *, own_pids: bool = True) -> Sandbox:
+    return Sandbox(folder=programs.layout.folder, display=display, network=False, own_pids=own_pids)
 
 
 def _part(programs: Programs, name: str, argv: list[str], display: int, fds: dict[int, int] | None = None) -> Program:
@@ -229,7 +229,8 @@ async def _start_buses(programs: Programs, display: int, deadline: float) -> str
     argv += ["--config-file", str(programs.layout.etc / "bus.conf"), "--print-address", str(_READY_FD)]
     ready, told = os.pipe()
     try:
-        programs.start(_part(programs, "dbus", argv, display, {_READY_FD: told}), _parts_sandbox(programs, display))
+        part = _part(programs, "dbus", argv, display, {_READY_FD: told})
+        programs.start(part, _parts_sandbox(programs, display, own_pids=False))
         os.close(told)
         if not await _read_line(ready, deadline):
             raise NotReady("session bus", "it did not report its address")

@@ -103,7 +103,7 @@ class Programs:
                 cwd="/",
                 role=program.role,
                 launcher=_LAUNCHER,
-                inner_init=True,
+                inner_init=sandbox.own_pids,
                 scoped=sandbox.network,
                 fds={**program.fds, **({sandboxes.FILTER_FD: filter_fd} if filter_fd is not None else {})},
             )

@@ -43,13 +43,18 @@ _NAMESPACES: Final = ("--unshare-user", "--unshare-uts", "--unshare-cgroup-try",
 
 
 class Sandbox(msgspec.Struct, frozen=True, kw_only=True):
-    """What a confined program may see besides the system."""
+    """What a confined program may see besides the system.
+
+    `own_pids` is false for the buses alone. A bus learns from the kernel who connects, in pids of its own namespace;
+    from a namespace of its own it sees nobody, and no application could be proven (spec §6.2). It gets no /proc then.
+    """
 
     folder: Path
     display: int | None
     network: bool
     binds: tuple[Path, ...] = ()
     writable: tuple[Path, ...] = ()
+    own_pids: bool = True
 
 
 @cache
@@ -198,14 +203,17 @@ def confined(argv: Sequence[str], sandbox: Sandbox, cwd: str, *, user_namespaces
     """
     folder = str(sandbox.folder)
     etc, log = f"{folder}/etc", f"{folder}/log"
-    arguments = [*_launcher_arguments(), "--unshare-pid", "--unshare-ipc", "--hostname", "desktop"]
+    arguments = [*_launcher_arguments(), "--unshare-ipc", "--hostname", "desktop"]
+    if sandbox.own_pids:
+        arguments.append("--unshare-pid")
     if not sandbox.network:
         arguments.append("--unshare-net")
     if not user_namespaces:
         arguments += _no_user_namespaces()
     if root_filter() is not None:
         arguments += ["--seccomp", str(FILTER_FD)]
-    arguments += [*_system_arguments(), "--proc", "/proc", "--tmpfs", "/tmp", "--tmpfs", "/run", "--tmpfs", "/var/tmp"]  # noqa: S108
+    arguments += [*_system_arguments(), "--proc" if sandbox.own_pids else "--tmpfs", "/proc"]
+    arguments += ["--tmpfs", "/tmp", "--tmpfs", "/run", "--tmpfs", "/var/tmp"]  # noqa: S108
     if sandbox.display is not None:
         x_socket = f"/tmp/.X11-unix/X{sandbox.display}"  # noqa: S108 - X11's own place
         arguments += ["--dir", "/tmp/.X11-unix", "--bind", x_socket, x_socket]  # noqa: S108
