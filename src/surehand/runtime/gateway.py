@@ -24,6 +24,7 @@ from surehand.core.history import Replay, Unknown, idempotency
 from surehand.core.lifecycle import GATES_OF, Gate, Happening
 from surehand.core.outcome import Ending, Known, Status, terminal_of
 from surehand.core.scene.fence import check_fence
+from surehand.core.verification import check_expectation
 from surehand.errors import (
     Conflict,
     InternalError,
@@ -190,6 +191,8 @@ class Gateway:
     async def _path(self, run: Run) -> Reply:
         safety.check_known_action(run.request.action)
         safety.check_fenced(run.request.action, run.request.target)
+        if run.request.verification is not None:
+            check_expectation(run.request.verification)
         run.operation = run.operation.through(_H.SHAPE_CHECKED, _H.SESSION_BOUND)
         stored = await self._identify(run)
         if stored is not None:

@@ -13,7 +13,7 @@ from surehand.model.actions import Invoke, SetValue, Toggle
 from surehand.model.outcome import UNKNOWN_STATEMENT
 from surehand.model.query import Filter, Query, TextMatch
 from surehand.model.targets import NoTarget, QueryTarget
-from surehand.model.verification import NoVerification, TextContains, ValueIs
+from surehand.model.verification import NoVerification, StateIs, TextContains, ValueIs
 from surehand.ports import Dispatched
 from surehand.runtime.config import Config
 from surehand.testing.journals import FaultyJournal, MemoryJournal
@@ -519,3 +519,10 @@ async def test_nothing_that_the_screen_said_is_kept_in_refusals_or_releases() ->
     await world.act("op", "show")
     events = await world.journal.read()
     assert all("previous instructions" not in str(event.payload) for event in events)
+
+
+async def test_an_expectation_that_could_never_hold_is_refused_before_anything() -> None:
+    world = World()
+    reply = await world.act("op", verification=StateIs(states={"no-such-state": True}))
+    assert (reply.status, reply.error["code"], reply.error["gate"]) == ("refused", "invalid_request", "shape")
+    assert world.app.effects == []
