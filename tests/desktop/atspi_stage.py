@@ -9,7 +9,7 @@ from typing import Any
 
 from surehand.adapters.atspi.acting import AtspiActor
 from surehand.adapters.atspi.observer import AtspiObserver
-from surehand.model.actions import Action
+from surehand.model.actions import Action, Expand, Invoke, Perform, SelectOption, Toggle
 from surehand.model.scene import Node, Surface, Tree
 from surehand.ports import Dispatched
 from surehand.testing.attempts import RecordingAttempt
@@ -18,6 +18,9 @@ from surehand.testing.fixture_app import FixtureApp, FixtureEvent
 
 #: Events that an action may bring along without being its effect.
 NOISE = frozenset({"focus", "window_focus", "selection", "command", "key_press", "key_release"})
+
+#: Actions that may run a handler which the toolkit puts off.
+_BY_HANDLER = (Expand, Invoke, Perform, SelectOption, Toggle)
 
 
 class Stage:
@@ -69,8 +72,15 @@ class Stage:
         attempt = self.begin(action, node, **options)
         done = await self.actor.perform(attempt)
         assert attempt.entered
-        await self.app.settle()
+        await self.rest(action)
         return done
+
+    async def rest(self, action: Action) -> None:
+        """Wait until whatever the action led to has reached the application's log."""
+        if isinstance(action, _BY_HANDLER):
+            await self.app.settle()
+        else:
+            await self.app.run("sync")
 
     def effects(self, event: str | None = None, control: str | None = None) -> list[tuple[str, str, Any]]:
         """Return what reached the application since `begin`, without what merely comes along."""
