@@ -99,6 +99,7 @@ REASON_CHARS_MAX: Final = 1_000
 # --- journal (spec §7) ----------------------------------------------------------------------------------------
 EVENT_BYTES_MAX: Final = 4 * 1024 * 1024
 COMMIT_GROUP_MAX: Final = 256  # appends that share one commit
+READS_COALESCE_MS: Final = 1_000  # reads of one kind within it are one record: polling must not fill the journal
 COMMIT_QUEUE_MAX: Final = 4_096  # waiting appends; beyond it callers wait, memory does not grow
 COMMIT_QUEUE_BYTES_MAX: Final = 64 * 1024 * 1024  # the same, for few large events
 COMMIT_GROUP_BYTES_MAX: Final = 16 * 1024 * 1024  # a commit of large events must not hold up all others

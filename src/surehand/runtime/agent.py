@@ -149,7 +149,9 @@ async def observe(parts: Parts, session: Session, args: p.Observe) -> dict[str, 
     base = None
     if args.base is not None and not args.full:
         base = session.scenes.get(args.base)
-    return {**_scene_value(scene, base, args), "settled": settled}
+    value = _scene_value(scene, base, args)
+    parts.reads.note(session, scene.surface, "desktop.observe", value["text"], scene.generation)
+    return {**value, "settled": settled}
 
 
 async def _newer(parts: Parts, session: Session, surface: Surface, args: p.Observe) -> None:
@@ -192,6 +194,8 @@ async def query(parts: Parts, session: Session, args: p.Find) -> dict[str, Any]:
     for surface in await surfaces_of(parts, session, args):
         scene = await parts.scenes.observe(session, surface.surface_id)
         found = find(scene, args.query)
+        names = "\n".join(scene.tree.nodes[index].name for index in found.indexes)
+        parts.reads.note(session, scene.surface, "desktop.query", names, scene.generation)
         more = more or found.truncated
         matches.extend(target_value(scene, index) for index in found.indexes)
         scenes.append({"surface": surface.surface_id, "scene_id": scene.scene_id, "generation": scene.generation})
@@ -206,7 +210,7 @@ async def read_text(parts: Parts, session: Session, args: p.ReadText) -> dict[st
     check_readable(node)
     observer = desk_of(session).observer_of(args.surface)
     found = await observer.text(args.surface, node.handle, args.start, args.end)
-    await parts.record_read(session, scene.surface, "desktop.read_text", len(found.text))
+    parts.reads.note(session, scene.surface, "desktop.read_text", found.text, scene.generation)
     return {"text": found.text, "start": found.start, "total_chars": found.total_chars}
 
 
@@ -232,8 +236,9 @@ async def screenshot(parts: Parts, session: Session, args: p.TakePicture) -> dic
     if args.label is not None:
         capture, data = await crop(capture, data, scene.tree.nodes[_index(scene, args.label)].bounds)
     session.keep_capture(capture)
-    await parts.record_read(session, scene.surface, "desktop.screenshot.window", len(data))
-    return {"capture": to_value(capture), "png_base64": base64.b64encode(data).decode("ascii")}
+    png = base64.b64encode(data).decode("ascii")
+    parts.reads.note(session, scene.surface, "desktop.screenshot.window", png, scene.generation)
+    return {"capture": to_value(capture), "png_base64": png}
 
 
 async def _desktop_picture(parts: Parts, session: Session) -> dict[str, Any]:
@@ -247,8 +252,8 @@ async def _desktop_picture(parts: Parts, session: Session) -> dict[str, Any]:
     found = await desk.surfaces()
     secret = []
     for surface in found:
-        parts.authority.check_read(session, surface)
         scene = await parts.scenes.observe(session, surface.surface_id)
+        parts.reads.note(session, surface, "desktop.screenshot.desktop", "", scene.generation)
         secret += [node.bounds for node in scene.tree.nodes if node.secret]
     if desk.screen is None:
         raise CaptureUnavailable("this desktop gives no pictures", fix="surehand doctor")

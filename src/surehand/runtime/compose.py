@@ -41,6 +41,7 @@ from surehand.runtime.host import Host
 from surehand.runtime.operations import Operations
 from surehand.runtime.parts import Parts
 from surehand.runtime.policy_source import load_vocabulary, read_policy
+from surehand.runtime.reads import Reads
 from surehand.runtime.recovery import recover
 from surehand.runtime.resolve import Resolver
 from surehand.runtime.scenes import Scenes
@@ -134,6 +135,7 @@ def _parts(
         approvals=approvals,
         facts=facts,
         scenes=scenes,
+        reads=Reads(journal, digest),
         gateway=gateway,
         desks=Desks(lambda record: open_desk(record, clock)),
         describe_keys=lambda: _describe_keys(config, keys),
@@ -203,6 +205,7 @@ async def open_desk(record: DesktopRecord, clock: Clock) -> Desk:
     """Attach to an isolated desktop: its screen, its accessibility bus, its pointer and keyboard."""
     screen = X11Screen(record.display, record.xauthority, clock)
     await screen.open()
+    _keep_current(screen)
 
     def origin(pid: int, title: str, size: tuple[int, int]) -> tuple[int, ...] | None:
         place = locate(screen.snapshot, pid, title, size)
@@ -232,6 +235,23 @@ async def open_desk(record: DesktopRecord, clock: Clock) -> Desk:
         interruptions=interruptions,
         closers=[screen.close, observer.close, guard.close, interruptions.close, pointer.close],
     )
+
+
+def _keep_current(screen: X11Screen) -> None:
+    """Read the windows again whenever they change: GTK 4 elements stand where the window was when it was last read."""
+    running: set[asyncio.Task[Any]] = set()
+
+    def done(task: asyncio.Task[Any]) -> None:
+        running.discard(task)
+        if not task.cancelled():
+            task.exception()  # the display is gone; whoever reads from it is told so
+
+    def look_again() -> None:
+        task = asyncio.get_running_loop().create_task(screen.refresh())
+        running.add(task)
+        task.add_done_callback(done)
+
+    screen.on_change(look_again)
 
 
 def root_surface(name: str) -> Surface:

@@ -116,6 +116,7 @@ class Host:
         """End every session, then everything else, the journal last."""
         for session in list(self.parts.sessions.values()):
             await self.close_channel(session)
+        await self.parts.reads.close()
         await self.parts.desks.close()
         with contextlib.suppress(SurehandError):
             stopped = NewEvent(stream="daemon", type="daemon.stopped.v1", actor="daemon", payload={})
