@@ -23,6 +23,8 @@ _SCALE_STEP_MILLI: Final = 250
 _SCALE_MILLI_MAX: Final = 8_000
 #: A scaled window may be this many pixels off its scaled size.
 _SLACK_PX: Final = 4
+#: GTK 4 draws a border of its own around its windows where nothing composes them, and counts from inside it.
+_BORDER_PX_MAX: Final = 16
 _UNPLACED: Final = -(2**31)
 
 
@@ -96,9 +98,18 @@ def place_window(
     if len(found) >= 4:
         scale = scale_between((extents[2], extents[3]), (found[2], found[3])) or 1000
     if window_relative:
+        border = _drawn_border((extents[2], extents[3]), found) if scale == AS_IS.scale_milli else 0
         return Placement(
-            origin_x=found[0] - _scaled(extents[0], scale),
-            origin_y=found[1] - _scaled(extents[1], scale),
+            origin_x=found[0] + border - _scaled(extents[0], scale),
+            origin_y=found[1] + border - _scaled(extents[1], scale),
             scale_milli=scale,
         )
     return Placement(scale_milli=scale)
+
+
+def _drawn_border(inner: tuple[int, int], content: tuple[int, ...]) -> int:
+    """Return the width of a border that is the same on all four sides, else 0."""
+    if len(content) < 4:
+        return 0
+    across, along = content[2] - inner[0], content[3] - inner[1]
+    return across // 2 if across == along and across % 2 == 0 and 0 < across <= 2 * _BORDER_PX_MAX else 0
