@@ -54,8 +54,9 @@ class Calls:
         return found
 
     async def observe(self, where: dict[str, str], wishes: dict[str, Any]) -> Scene:
-        """Return a scene."""
-        params = {**where, **{name: value for name, value in wishes.items() if value is not None}}
+        """Return a scene; with its elements, and of a window at rest, unless the wishes say otherwise."""
+        given = {name: value for name, value in wishes.items() if value is not None}
+        params = {"targets": True, "settle": True, **where, **given}
         wait_ms = limits.APP_READ_MS_MAX + int(params.get("timeout_ms", limits.SETTLE_BUSY_CAP_MS))
         return Scene(await self.session.ask("observe", params, wait_ms=wait_ms))
 
