@@ -137,6 +137,7 @@ SOCKET_PATH_BYTES_MAX: Final = 104
 DAEMON_IDLE_EXIT_S: Final = 900
 HELLO_MS_MAX: Final = 5_000  # a peer that never says hello holds no slot
 CONTROL_CONNECTIONS_MAX: Final = 16  # counted apart, so that no number of agents locks the operator out
+SOCKETS_MAX: Final = 2 * (CONNECTIONS_MAX + CONTROL_CONNECTIONS_MAX)  # refused peers linger to read why, up to here
 UNSENT_BYTES_MAX: Final = 2 * FRAME_BYTES_MAX  # replies a slow reader has not taken; one more and it is cut off
 WRITE_STALL_MS_MAX: Final = 30_000  # a peer that takes nothing for this long is gone
 DAEMON_DRAIN_MS_MAX: Final = 5_000  # what is in flight at SIGTERM may end by itself for this long

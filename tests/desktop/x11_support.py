@@ -8,14 +8,18 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import inspect
 import os
 import select
+import struct
 import subprocess
 import threading
 import time
+import zlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
 import xcffib
 import xcffib.xproto
 
@@ -130,10 +134,13 @@ def until(condition: Callable[[], Any], what: str, seconds: float = WAIT_S) -> A
 
 
 async def until_async(condition: Callable[[], Any], what: str, seconds: float = WAIT_S) -> Any:
-    """Do the same for a coroutine function, between turns of the loop."""
+    """Do the same between turns of the loop; the condition may be a coroutine function."""
     end_at = time.monotonic() + seconds
     while time.monotonic() < end_at:
-        if result := await condition():
+        result = condition()
+        if inspect.isawaitable(result):
+            result = await result
+        if result:
             return result
         await asyncio.sleep(0.01)
     raise AssertionError(f"no {what} within {seconds} s")
@@ -165,6 +172,15 @@ def surface(entry: dict[str, Any], **changes: Any) -> Surface:
     return Surface(**(fields | changes))
 
 
+_RECEIVED = {
+    xcffib.xproto.ButtonPressEvent: "press",
+    xcffib.xproto.ButtonReleaseEvent: "release",
+    xcffib.xproto.MotionNotifyEvent: "motion",
+    xcffib.xproto.KeyPressEvent: "key down",
+    xcffib.xproto.KeyReleaseEvent: "key up",
+}
+
+
 class Painter:
     """An X client with one window of one colour that it draws itself, and only when asked (background None)."""
 
@@ -182,11 +198,13 @@ class Painter:
         self.colour = colour
         self.place = place
         self.draws = draws
+        self.marks = 0
         screen = self.conn.setup.roots[0]
         mask = xcffib.xproto.EventMask.Exposure | xcffib.xproto.EventMask.ButtonPress
-        mask |= xcffib.xproto.EventMask.ButtonRelease | xcffib.xproto.EventMask.KeyPress
+        mask |= xcffib.xproto.EventMask.ButtonRelease | xcffib.xproto.EventMask.PointerMotion
+        mask |= xcffib.xproto.EventMask.KeyPress | xcffib.xproto.EventMask.KeyRelease
         self.id = self.conn.generate_id()
-        self.received: list[tuple[str, int]] = []
+        self.received: list[tuple[str, int, int, int, int]] = []
         values = [1, mask] if popup else [mask]
         cw = xcffib.xproto.CW.EventMask | (xcffib.xproto.CW.OverrideRedirect if popup else 0)
         core = self.conn.core
@@ -196,6 +214,11 @@ class Painter:
         core.ChangeProperty(0, self.id, atom, utf8, 8, len(title.encode()), title.encode())
         hints = [1 | 2 | 4 | 8, *place, *([0] * 13)]  # user and program position and size
         core.ChangeProperty(0, self.id, 40, 41, 32, 18, hints)
+        self.root = screen.root
+        self.answers = True
+        self._protocols = core.InternAtom(False, 12, "WM_PROTOCOLS").reply().atom
+        self._ping = core.InternAtom(False, 12, "_NET_WM_PING").reply().atom
+        core.ChangeProperty(0, self.id, self._protocols, 4, 32, 1, [self._ping])
         self.gc = self.conn.generate_id()
         core.CreateGC(self.gc, self.id, xcffib.xproto.GC.Foreground, [colour])
         core.MapWindow(self.id)
@@ -216,11 +239,40 @@ class Painter:
                     rectangle = xcffib.xproto.RECTANGLE.synthetic(event.x, event.y, event.width, event.height)
                     self.conn.core.PolyFillRectangle(self.id, self.gc, 1, [rectangle])
                     self.conn.flush()
-                elif isinstance(event, xcffib.xproto.ButtonPressEvent | xcffib.xproto.KeyPressEvent):
-                    self.received.append((type(event).__name__, event.detail))
+                elif isinstance(event, xcffib.xproto.ClientMessageEvent):
+                    self._message(event)
+                elif (name := _RECEIVED.get(type(event))) is not None:
+                    self.received.append((name, event.detail, event.root_x, event.root_y, event.state))
             readable, _, _ = select.select([fd, self._stop_read], [], [])
             if self._stop_read in readable:
                 return
+
+    def _message(self, event: Any) -> None:
+        kind, token, *_ = event.data.data32
+        if kind != self._ping:
+            self.marks += 1
+        elif self.answers:
+            data = struct.pack("=BB2xII5I", 33, 32, self.root, self._protocols, kind, token, self.id, 0, 0)
+            self.conn.core.SendEvent(False, self.root, 0x180000, data)
+            self.conn.flush()
+
+    def buttons(self) -> list[tuple[str, int]]:
+        """Return the buttons pressed and released so far, once everything sent has arrived."""
+        self.settle()
+        return [(what, detail) for what, detail, *_ in self.received if what in {"press", "release"}]
+
+    def key_events(self) -> list[tuple[str, int]]:
+        """Return the keys that went down and up so far, once everything sent has arrived."""
+        self.settle()
+        return [(what, detail) for what, detail, *_ in self.received if what.startswith("key")]
+
+    def settle(self) -> None:
+        """Wait until this client has read everything that the server has for it."""
+        marker = self.conn.core.InternAtom(False, 7, "_MARKER").reply().atom
+        event = struct.pack("=BB2xII20x", 33, 32, self.id, marker)
+        count = self.marks
+        self.do(lambda core: core.SendEvent(False, self.id, 0, event))
+        until(lambda: self.marks > count, "marker")
 
     def do(self, request: Callable[[Any], None]) -> None:
         """Send requests from the painter's own connection."""
@@ -237,11 +289,6 @@ class Painter:
 
 def decode_png(data: bytes) -> Any:
     """Return the pixels of a PNG as height × width × 3, by a reader of our own that checks every chunk."""
-    import struct
-    import zlib
-
-    import numpy as np
-
     assert data[:8] == b"\x89PNG\r\n\x1a\n"
     offset, body, header = 8, b"", None
     while offset < len(data):

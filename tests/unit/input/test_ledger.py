@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from surehand import limits
 from surehand.core.input.ledger import (
+    HEARTBEAT,
     Held,
     HeldLedger,
     Lending,
@@ -57,7 +58,7 @@ def test_notes_lead_to_what_must_be_undone() -> None:
     repairs = Repairs()
     for line in (
         press_line(A), press_line(B), release_line(A), lending_line(248, 0x1006F22, (0, 0)), lending_line(230, 0x6F6, (1,)),
-        giving_back_line(230), locks_line(Locks(18, 1)), locks_line(Locks(2, 0)),
+        HEARTBEAT, giving_back_line(230), locks_line(Locks(18, 1)), locks_line(Locks(2, 0)),
     ):  # fmt: skip
         repairs.apply(line.rstrip(b"\n"))
     assert list(repairs.held) == [B]
@@ -71,7 +72,7 @@ def test_notes_lead_to_what_must_be_undone() -> None:
 
 @pytest.mark.parametrize(
     "line",
-    [b"", b"k+", b"k+ x", b"k+ 256", b"k+ -1", b"x+ 1", b"k* 1", b"k+ 1 2", b"m+ 3", b"m+ 3 zz", b"m- 3 4", b"l+ 1", b"l+ 1 4",
+    [b"k+", b"k+ x", b"k+ 256", b"k+ -1", b"x+ 1", b"k* 1", b"k+ 1 2", b"m+ 3", b"m+ 3 zz", b"m- 3 4", b"l+ 1", b"l+ 1 4",
      b"l+ 1 x", b"\xff\xfe", b"kk+ 1", b"+ 1", b"k 1"],
 )  # fmt: skip
 def test_a_line_that_is_no_note_is_refused_and_changes_nothing(line: bytes) -> None:

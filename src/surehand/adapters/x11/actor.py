@@ -192,7 +192,8 @@ class X11Actor:
 
         def checked(index: int) -> DeliveredUnit:
             def unit() -> Callable[[], None] | None:
-                fence.check_there(window)
+                if index == 0:
+                    fence.check_there(window)
                 fence.check_keyboard(window, managed=managed)
                 return injector.prepare(units[index], units[index + 1 :])
 
@@ -210,7 +211,7 @@ class X11Actor:
         window = await self._shown_window(attempt)
         live = await self._live(attempt)
         units = [self._checked(attempt, window, send) for send in await self._sends(action, place)]
-        return await self._delivery.deliver(attempt, window, live, units, POINTER)
+        return await self._delivery.deliver(attempt, window, live, units, POINTER, pointer=True)
 
     async def _sends(self, action: Click | Hover | Move | Hold | Scroll, place: Place) -> list[Callable[[], None]]:
         """Return what sends each unit of a pointer action."""
@@ -272,7 +273,7 @@ class X11Actor:
         steps = [step(place) for place in plan_drag(start, attempt.path, limits.DRAG_STEPS)]
         units = [self._checked(attempt, window, press), *steps, drop]
         # Applications decide on a drag as they read its steps, so each is read before the next is sent.
-        return await self._delivery.deliver(attempt, window, live, units, POINTER, paced=True)
+        return await self._delivery.deliver(attempt, window, live, units, POINTER, pointer=True, paced=True)
 
     async def _release(self, attempt: Attempt, action: Release) -> Dispatched:
         held = await self._button(BUTTONS[action.button])

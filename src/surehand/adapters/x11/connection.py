@@ -149,6 +149,7 @@ class XServer:
         self.root: int = screen.root
         self._atoms: dict[str, int] = {}
         self.handler: EventHandler | None = None
+        self._grabbed = False
 
     def extension(self, module: Any) -> Any:
         """Return an extension's requests.
@@ -242,11 +243,19 @@ class XServer:
 
     @contextlib.contextmanager
     def grabbed(self) -> Iterator[None]:
-        """Keep every other client's requests waiting; always let go, even when the block raises."""
+        """Keep every other client's requests waiting; always let go, even when the block raises.
+
+        May be nested; the outermost block lets go.
+        """
+        if self._grabbed:
+            yield
+            return
         self.core.GrabServer()
+        self._grabbed = True
         try:
             yield
         finally:
+            self._grabbed = False
             self.core.UngrabServer()
             self.conn.flush()
 

@@ -13,7 +13,7 @@ import asyncio
 import concurrent.futures
 import contextlib
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from surehand import limits
 from surehand.adapters.x11.acknowledge import Acknowledgements
@@ -26,6 +26,8 @@ from surehand.core.input.ledger import Held
 from surehand.errors import SurehandError, Timeout, Unavailable
 from surehand.model.scene import LiveNode
 from surehand.ports import Attempt, Dispatched
+
+_PAUSE_S: Final = 0.001
 
 T = TypeVar("T")
 Live = Mapping[str, LiveNode | None]
@@ -116,9 +118,13 @@ class Delivery:
         units: Sequence[Unit],
         route: str,
         *,
+        pointer: bool = False,
         paced: bool = False,
     ) -> Dispatched:
-        """Send the units in order, each checked; with `paced` each one only after the last was taken in.
+        """Send the units in order, each checked.
+
+        With `pointer` each one only after the server passed the last on, with `paced` also after the application took
+        it in.
 
         Returns:
             `done` when the application took everything in, `sent` when it did not in time, `unknown` when a check
@@ -129,7 +135,7 @@ class Delivery:
         """
         async with self._turn:
             try:
-                return await self._deliver(attempt, window, live, units, route, paced=paced)
+                return await self._deliver(attempt, window, live, units, route, pointer=pointer, paced=paced)
             finally:
                 await asyncio.shield(self._let_go())
 
@@ -200,9 +206,10 @@ class Delivery:
         units: Sequence[Unit],
         route: str,
         *,
+        pointer: bool,
         paced: bool,
     ) -> Dispatched:
-        line = _Line(attempt, live)
+        line, through = _Line(attempt, live), True
         for index, unit in enumerate(units):
             attempt.checkpoint(index)
             try:
@@ -216,9 +223,11 @@ class Delivery:
                     detail=f"{index} of {len(units)} units were delivered, then: {error.message}",
                     output={"delivered": index, "units": len(units), "error": error.to_value()},
                 )
+            if pointer:
+                through = await self._pointer_is_through()
             if paced:
                 await self._acknowledgements.wait(window, limits.APP_CALL_MS_MAX)
-        taken = await self._acknowledgements.wait(window, limits.APP_CALL_MS_MAX)
+        taken = through and await self._acknowledgements.wait(window, limits.APP_CALL_MS_MAX)
         if taken:
             self._reading.pop(window.id, None)
         output = {"delivered": len(units), "units": len(units)}
@@ -232,6 +241,7 @@ class Delivery:
                 if send is None:
                     return False
                 if not line.crossed:
+                    self.injector.require_guard()
                     self._on_loop(line.cross)
                 send()
                 server.sync()
@@ -243,6 +253,15 @@ class Delivery:
             await self._thread.run(lambda _: self.injector.keyboard.give_back())
         if self.injector.keyboard.lent:
             self._reading[window.id] = window
+
+    async def _pointer_is_through(self) -> bool:
+        loop = self._require_loop()
+        until = loop.time() + limits.APP_CALL_MS_MAX / 1000
+        while not await self._thread.run(lambda _: self.injector.pointer_is_through()):
+            if loop.time() >= until:
+                return False
+            await asyncio.sleep(_PAUSE_S)  # the server has no event for it
+        return True
 
     def _on_loop(self, call: Callable[[], None]) -> None:
         """Run `call` on the event loop and wait for it, but not for ever: the server is grabbed meanwhile."""

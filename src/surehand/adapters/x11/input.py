@@ -20,7 +20,7 @@ from surehand.adapters.x11.connection import XServer
 from surehand.adapters.x11.keyboard import Keyboard, Note
 from surehand.core.input.keys import Chord, Key
 from surehand.core.input.layout import KeyboardState
-from surehand.core.input.ledger import Held, HeldLedger, press_line, release_line
+from surehand.core.input.ledger import HEARTBEAT, Held, HeldLedger, press_line, release_line
 from surehand.core.input.plan import ChordUnit, TextUnit, Unit
 from surehand.errors import TargetNotActionable, UnsupportedAction
 from surehand.model.actions import Button, Scroll
@@ -39,7 +39,8 @@ _TYPES: Final = {
 #: Logical buttons, as applications know them.
 BUTTONS: Final[dict[Button, int]] = {"left": 1, "middle": 2, "right": 3}
 WHEEL: Final = {"up": 4, "down": 5, "left": 6, "right": 7}
-_LOCKED_MODIFIERS: Final = 0xFF
+_MODIFIERS: Final = 0xFF
+_ALL_BUTTONS: Final = 0x1F00
 
 
 def wheel_steps(action: Scroll) -> int:
@@ -67,10 +68,15 @@ class Injector:
         self._xtest.GetVersion(2, 2).reply()
         self.keyboard = Keyboard(server, note)
         self.ledger = HeldLedger()
+        self._place: tuple[int, int] | None = None
 
     def handle(self, event: Any) -> None:
         """Take note of an event."""
         self.keyboard.handle(event)
+
+    def require_guard(self) -> None:
+        """Raise when nobody would release what is pressed next."""
+        self._note(HEARTBEAT)
 
     def button(self, logical: int) -> Held:
         """Return the button that applications see as `logical`, in the person's button order.
@@ -85,6 +91,7 @@ class Injector:
 
     def move(self, x: int, y: int) -> None:
         """Put the pointer on a root pixel."""
+        self._place = (x, y)
         self._xtest.FakeInput(_MOTION, 0, 0, self._server.root, x, y, 0)
 
     def press(self, held: Held) -> None:
@@ -126,6 +133,17 @@ class Injector:
         """Press and release."""
         with self.holding([held]):
             pass
+
+    def pointer_is_through(self) -> bool:
+        """Return whether the server has passed on every motion and release so far.
+
+        A window manager that focuses windows on a click has the server hold the pointer's events back until it has
+        done so; the server's own idea of the pointer follows only then.
+        """
+        pointer = self._server.core.QueryPointer(self._server.root).reply()
+        holds_a_button = any(held.kind == "button" for held in self.ledger.newest_first())
+        there = self._place is None or (pointer.root_x, pointer.root_y) == self._place
+        return there and (holds_a_button or not pointer.mask & _ALL_BUTTONS)
 
     # --- keys -----------------------------------------------------------------------------------------------
 
@@ -208,7 +226,7 @@ class Injector:
         for held in self.ledger.newest_first():
             if held.kind == "key":
                 own |= self.keyboard.layout.modifiers.get(held.code, 0)
-        if (state.base | state.latched) & ~own & _LOCKED_MODIFIERS:
+        if (state.base | state.latched) & ~own & _MODIFIERS:
             raise TargetNotActionable(
                 "somebody holds a modifier key on this desktop", fix="let go of shift, control, alt and super"
             )

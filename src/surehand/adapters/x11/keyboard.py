@@ -7,8 +7,7 @@ are noted before they differ and set back within the same unit.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from itertools import pairwise
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import xcffib
@@ -25,7 +24,8 @@ _CORE_KEYBOARD: Final = xcffib.xkb.ID.UseCoreKbd
 _PARTS: Final = xcffib.xkb.MapPart.KeyTypes | xcffib.xkb.MapPart.KeySyms | xcffib.xkb.MapPart.ModifierMap
 _EVENTS: Final = xcffib.xkb.EventType.MapNotify | xcffib.xkb.EventType.NewKeyboardNotify
 _ALL_MODIFIERS: Final = 0xFF
-_WIDTH: Final = 4  # two groups of two levels: the same keysym whatever shift and group are
+_SYMBOLS: Final = xcffib.xkb.MapPart.KeySyms
+_ONE_LEVEL: Final = 0  # the server's first key type, always there
 
 Note = Callable[[bytes], None]
 
@@ -90,9 +90,10 @@ class Keyboard:
 
     def stroke(self, key: Key, state: KeyboardState) -> Stroke | None:
         """Return how to produce a key now; None when a keycode must be lent to it first."""
+        layout = self.layout  # first, because reading it anew may show that something is no longer lent
         if (keycode := self._lent.get(key.keysym)) is not None:
             return Stroke(keycode, (), state.locked & ~LOCK, state.group)
-        return self.layout.stroke(key, state)
+        return layout.stroke(key, state)
 
     def modifier(self, key: Key) -> int:
         """Return the keycode of a modifier key.
@@ -125,28 +126,22 @@ class Keyboard:
                 "the keyboard layout has no free keycode for this character",
                 fix="set the text through accessibility instead",
             )
-        chosen = dict(zip(sorted(free[: len(keysyms)]), keysyms, strict=True))
-        cookies = {code: self._server.core.GetKeyboardMapping(code, 1) for code in chosen}
-        for code, cookie in cookies.items():
-            before = tuple(cookie.reply().keysyms)
-            self._note(lending_line(code, chosen[code], before))
-            self._lendings[code] = Lending(chosen[code], before)
-        for run in _runs(chosen):
-            self._map(run, [[chosen[code]] * _WIDTH for code in run])
+        chosen = dict(zip(free, keysyms, strict=False))
+        for code, keysym in chosen.items():
+            # A spare keycode has no keysyms, which is what the guard would set.
+            self._note(lending_line(code, keysym, (0, 0)))
+            self._lendings[code] = Lending(keysym, (0, 0))
+        self._rewrite({code: _lent_entry(keysym) for code, keysym in chosen.items()})
         self._lent |= {keysym: code for code, keysym in chosen.items()}
         # The change is our own: the rest of the layout is as it was.
         self._server.drain()
         self._layout = layout
 
     def give_back(self) -> None:
-        """Give every lent keycode its former keysyms back, unless somebody else has changed it since."""
-        cookies = {code: self._server.core.GetKeyboardMapping(code, 1) for code in self._lendings}
-        ours = [code for code, cookie in cookies.items() if cookie.reply().keysyms[0] == self._lendings[code].keysym]
-        for run in _runs(ours):
-            width = max(len(self._lendings[code].before) for code in run)
-            rows = [self._lendings[code].before for code in run]
-            self._map(run, [[*row, *[0] * (width - len(row))] for row in rows])
-        self._server.drain()
+        """Take the keysyms from every lent keycode again, unless somebody else has changed it since."""
+        if self._lendings:
+            self._rewrite({code: _empty_entry() for code in self._lendings}, only_if_lent=True)
+            self._server.drain()
         for code in self._lendings:
             self._note(giving_back_line(code))
         self._lent.clear()
@@ -170,12 +165,33 @@ class Keyboard:
     def _latch_lock(self, locked: int, group: int) -> None:
         self._xkb.LatchLockState(_CORE_KEYBOARD, _ALL_MODIFIERS, locked, True, group, 0, False, 0)
 
-    def _map(self, run: Sequence[int], keysyms: Sequence[Sequence[int]]) -> None:
-        flat = [keysym for row in keysyms for keysym in row]
-        self._server.core.ChangeKeyboardMapping(len(run), run[0], len(keysyms[0]), flat)
+    def _rewrite(self, entries: Mapping[int, Any], *, only_if_lent: bool = False) -> None:
+        """Set the symbols of some keycodes in one request.
+
+        Programs are told once, and read everything between the first and the last; a notice for each keycode would
+        keep a window manager that grabs keys busy for seconds. What lies between is written as it is, which nobody
+        can change meanwhile, because the server is grabbed.
+        """
+        first, last = min(entries), max(entries)
+        with self._server.grabbed():
+            symbols = list(self._get_map(_SYMBOLS, first, last - first + 1).syms_rtrn)
+            for code, entry in entries.items():
+                now = symbols[code - first]
+                if not only_if_lent or tuple(now.syms) == (self._lendings[code].keysym,):
+                    symbols[code - first] = entry
+            total = sum(entry.nSyms for entry in symbols)
+            setup = self._server.conn.setup
+            self._xkb.SetMap(
+                _CORE_KEYBOARD, _SYMBOLS, 0, setup.min_keycode, setup.max_keycode, 0, 0, first, len(symbols), total,
+                *[0] * 16, [symbols],
+            )  # fmt: skip
+
+    def _get_map(self, parts: int, first: int = 0, count: int = 0) -> Any:
+        full, partial = (0, parts) if count else (parts, 0)
+        return self._xkb.GetMap(_CORE_KEYBOARD, full, partial, 0, 0, first, count, *[0] * 11).reply()
 
     def _read_layout(self) -> Layout:
-        reply = self._xkb.GetMap(_CORE_KEYBOARD, _PARTS, 0, *[0] * 7, 0, *[0] * 7).reply()
+        reply = self._get_map(_PARTS)
         types = [
             KeyType(
                 kind.mods_mask,
@@ -197,13 +213,10 @@ class Keyboard:
         return Layout(keys, modifiers, reply.minKeyCode, reply.maxKeyCode)
 
 
-def _runs(codes: Iterable[int]) -> list[list[int]]:
-    """Return the codes as runs of neighbours: one request, and one notice to every client, for each."""
-    ordered = sorted(codes)
-    runs = [[ordered[0]]] if ordered else []
-    for before, code in pairwise(ordered):
-        if code == before + 1:
-            runs[-1].append(code)
-        else:
-            runs.append([code])
-    return runs
+def _lent_entry(keysym: int) -> Any:
+    """Return a key with one group of one level: the same keysym whatever shift and group are."""
+    return xcffib.xkb.KeySymMap.synthetic([_ONE_LEVEL, 0, 0, 0], 1, 1, 1, [keysym])
+
+
+def _empty_entry() -> Any:
+    return xcffib.xkb.KeySymMap.synthetic([_ONE_LEVEL, 0, 0, 0], 0, 0, 0, [])

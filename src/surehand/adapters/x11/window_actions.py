@@ -73,7 +73,11 @@ def _focus(window: WindowInfo, *, managed: bool) -> WindowPlan:
         server.core.SetInputFocus(xcffib.xproto.InputFocus.Parent, window.id, xcffib.xproto.Time.CurrentTime)
         server.conn.flush()
 
-    return WindowPlan(send, lambda seen: _is(seen, window.id, lambda now: now.focused and not now.minimized))
+    def has_focus(now: WindowInfo) -> bool:
+        # A manager moves the focus first and says which window is active a moment later.
+        return now.focused and not now.minimized and (now.active or not managed)
+
+    return WindowPlan(send, lambda seen: _is(seen, window.id, has_focus))
 
 
 def _close(window: WindowInfo, *, managed: bool) -> WindowPlan:

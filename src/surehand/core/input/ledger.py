@@ -11,6 +11,9 @@ from typing import Final, Literal, NamedTuple
 from surehand import limits
 from surehand.errors import InvalidRequest
 
+#: A note of nothing: whoever cannot deliver it cannot deliver the next one either.
+HEARTBEAT: Final = b"\n"
+
 HeldKind = Literal["key", "button"]
 _CODE_MAX: Final = 255
 _LETTERS: Final[dict[str, HeldKind]] = {"k": "key", "b": "button"}
@@ -123,6 +126,8 @@ class Repairs:
         Raises:
             InvalidRequest: it is no such note.
         """
+        if not line.strip():
+            return
         try:
             what, *fields = line.decode("ascii").split()
             code = int(fields[0])
