@@ -16,20 +16,30 @@ import pytest
 from dbus_fast import Message
 from dbus_fast.aio import MessageBus
 
+from surehand.runtime._desktop_records import process_generation
 from surehand.runtime.desktops import IsolatedDesktop
 
 PYTHON = "/usr/bin/python3"
 WAIT_S = 20.0
 
 
-async def until(condition: Callable[[], Any], wait_s: float = WAIT_S) -> Any:
+async def until(condition: Callable[[], Any]) -> Any:
     """Poll a cheap condition of the outside world until it holds; there is no event for it."""
-    deadline = time.monotonic() + wait_s
+    deadline = time.monotonic() + WAIT_S
     while not (value := condition()):
         if time.monotonic() > deadline:
             pytest.fail(f"never happened: {condition}")
         await asyncio.sleep(0.01)
     return value
+
+
+async def until_gone(what: Callable[[], list[str]]) -> None:
+    """Wait until a list of what is left is empty."""
+    deadline = time.monotonic() + WAIT_S
+    while left := what():
+        if time.monotonic() > deadline:
+            pytest.fail(f"still there: {left}")
+        await asyncio.sleep(0.01)
 
 
 def there(*paths: Path | str) -> list[str]:
@@ -110,3 +120,14 @@ def descendants(pid: int) -> set[int]:
             found |= children
             pending += children
     return found
+
+
+def family(pid: int) -> set[str]:
+    """Return the generations of a process's descendants; a pid alone may be somebody else's soon."""
+    return {found for child in descendants(pid) if (found := process_generation(child))}
+
+
+def alive(generations: set[str]) -> list[str]:
+    """Return those that still run, with their command names."""
+    pids = {int(generation.partition(":")[0]): generation for generation in generations}
+    return [f"{pid} {command_name(pid)}" for pid, known in pids.items() if process_generation(pid) == known]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -17,10 +19,12 @@ from surehand.runtime._desktop_records import process_generation, records_folder
 from surehand.runtime.desktops import IsolatedDesktop, list_desktops
 from tests.desktop.desktop_support import (
     WAIT_S,
-    descendants,
+    alive,
+    family,
     folders_of_this_user,
     there,
     until,
+    until_gone,
 )
 
 pytestmark = pytest.mark.desktop
@@ -40,6 +44,7 @@ async def main():
             "supervisor": desktop._programs.client.pid, "display": desktop.display[1:], "name": desktop.name,
             "folder": str(desktop.folder),
         }), flush=True)
+        await asyncio.to_thread(sys.stdin.readline)
         if sys.argv[2] == "raise":
             raise RuntimeError("on purpose")
         await asyncio.sleep(1000)
@@ -47,18 +52,45 @@ asyncio.run(main())
 """
 
 
-async def start_owner(isolation: str, ending: str) -> tuple[asyncio.subprocess.Process, dict[str, Any], set[int]]:
-    owner = await asyncio.create_subprocess_exec(
-        sys.executable, "-c", _OWNER, isolation, ending, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-    )
-    assert owner.stdout is not None
-    facts = json.loads(await asyncio.wait_for(owner.stdout.readline(), WAIT_S))
-    pids = {facts["supervisor"], *descendants(facts["supervisor"])}
-    assert len(pids) >= 8
-    return owner, facts, pids
+class Owner:
+    """A process that owns a desktop with programs in it."""
+
+    def __init__(self, isolation: str, ending: str) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", _OWNER, isolation, ending],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        )
+        assert self.process.stdout is not None
+        self.facts = json.loads(self.process.stdout.readline())
+        supervisor = self.facts["supervisor"]
+        self.processes = {process_generation(supervisor) or "", *family(supervisor)}
+        assert len(self.processes) >= 8
+
+    def left(self) -> list[str]:
+        return leftovers(self.facts, self.processes)
+
+    async def ended(self) -> None:
+        """Let it go on, and wait until it is gone."""
+        await asyncio.to_thread(self.process.communicate, b"go on\n", WAIT_S)
 
 
-def leftovers(facts: dict[str, Any], pids: set[int]) -> list[str]:
+@pytest.fixture
+def start_owner() -> Iterator[Callable[[str, str], Owner]]:
+    started: list[Owner] = []
+
+    def start(isolation: str, ending: str) -> Owner:
+        started.append(Owner(isolation, ending))
+        return started[-1]
+
+    yield start
+    for owner in started:
+        owner.process.kill()
+        owner.process.wait()
+
+
+def leftovers(facts: dict[str, Any], processes: set[str]) -> list[str]:
     number = facts["display"]
     paths = [
         facts["folder"],
@@ -66,63 +98,71 @@ def leftovers(facts: dict[str, Any], pids: set[int]) -> list[str]:
         f"/tmp/.X11-unix/X{number}",  # noqa: S108
         *(str(path) for path in records_folder().glob(f"{facts['name']}.*")),
     ]
-    return there(*paths) + [f"pid {pid}" for pid in pids if process_generation(pid)]
+    return there(*paths) + alive(processes)
 
 
 @pytest.mark.parametrize("isolation", ["isolated", "display_only"])
 @pytest.mark.parametrize("ending", ["SIGKILL", "SIGTERM", "SIGINT", "raise"])
-async def test_everything_dies_with_the_owner(isolation: str, ending: str) -> None:
-    owner, facts, pids = await start_owner(isolation, ending)
+async def test_everything_dies_with_the_owner(
+    start_owner: Callable[[str, str], Owner], isolation: str, ending: str
+) -> None:
+    owner = start_owner(isolation, ending)
+    assert owner.left()
     if ending != "raise":
-        assert leftovers(facts, pids)
-        owner.send_signal(signal.Signals[ending])
-    await asyncio.wait_for(owner.wait(), WAIT_S)
-    await until(lambda: not leftovers(facts, pids))
-    assert facts["name"] not in {record.name for record in list_desktops()}
+        owner.process.send_signal(signal.Signals[ending])
+    await owner.ended()
+    await until_gone(owner.left)
+    assert owner.facts["name"] not in {record.name for record in list_desktops()}
 
 
-async def test_after_owner_and_supervisor_were_killed_the_next_look_removes_the_rest() -> None:
-    owner, facts, pids = await start_owner("isolated", "SIGKILL")
-    os.kill(owner.pid, signal.SIGSTOP)  # so that it cannot notice
-    os.kill(facts["supervisor"], signal.SIGKILL)
-    owner.kill()
-    await asyncio.wait_for(owner.wait(), WAIT_S)
-    await until(lambda: not any(process_generation(pid) for pid in pids))
-    assert there(facts["folder"])
-    assert facts["name"] not in {record.name for record in list_desktops()}
-    assert leftovers(facts, pids) == []
+async def test_after_owner_and_supervisor_were_killed_the_next_look_removes_the_rest(
+    start_owner: Callable[[str, str], Owner],
+) -> None:
+    owner = start_owner("isolated", "SIGKILL")
+    owner.process.send_signal(signal.SIGSTOP)  # so that it cannot notice
+    os.kill(owner.facts["supervisor"], signal.SIGKILL)
+    owner.process.kill()
+    await owner.ended()
+    await until_gone(lambda: alive(owner.processes))
+    assert owner.facts["name"] not in {record.name for record in list_desktops()}
+    await until_gone(owner.left)  # another process of ours may be removing it at this moment
 
 
 async def test_a_killed_supervisor_is_noticed_and_its_desktop_removed() -> None:
     desktop = await IsolatedDesktop.start()
     app = await desktop.launch(["sleep", "1000"])
     supervisor = desktop._programs.client.pid or 0
-    pids = descendants(supervisor)
+    processes = family(supervisor)
     os.kill(supervisor, signal.SIGKILL)
     await asyncio.wait_for(desktop.wait_closed(), WAIT_S)
     assert not desktop.is_running
     assert await app.wait(WAIT_S) == -signal.SIGKILL
     with pytest.raises(Unavailable, match="has ended"):
         await desktop.launch(["true"])
-    await until(lambda: not any(process_generation(pid) for pid in pids))
+    await until_gone(lambda: alive(processes))
     await desktop.close()
-    assert not desktop.folder.exists()
+    await until_gone(lambda: there(desktop.folder))
 
 
 async def test_closing_twice_is_fine_and_leaves_nothing() -> None:
     desktop = await IsolatedDesktop.start()
-    pids = descendants(desktop._programs.client.pid or 0)
+    processes = family(desktop._programs.client.pid or 0)
     await desktop.launch(["mousepad"])
     await desktop.close()
     await desktop.close()
-    assert leftovers({"display": desktop.display[1:], "folder": str(desktop.folder), "name": desktop.name}, pids) == []
+    assert (
+        leftovers({"display": desktop.display[1:], "folder": str(desktop.folder), "name": desktop.name}, processes)
+        == []
+    )
 
 
-async def test_a_cancelled_start_leaves_nothing() -> None:
+@pytest.mark.parametrize("after_s", [0, 0.005, 0.02, 0.05, 0.1, 0.15, 0.2])
+async def test_a_cancelled_start_leaves_nothing(after_s: float) -> None:
+    before = family(os.getpid())
     task = asyncio.create_task(IsolatedDesktop.start(name="cancelled"))
-    folder = folders_of_this_user() / "cancelled"
-    await until(folder.exists)
+    await asyncio.wait({task}, timeout=after_s)
     task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-    await until(lambda: not folder.exists())
+    with contextlib.suppress(asyncio.CancelledError):
+        await (await task).close()  # it was ready before it could be cancelled
+    await until(lambda: not (folders_of_this_user() / "cancelled").exists())
+    await until_gone(lambda: alive(family(os.getpid()) - before))

@@ -22,14 +22,16 @@ from surehand.testing.desktop import isolated_desktop
 from tests.desktop.desktop_support import (
     PYTHON,
     WAIT_S,
+    alive,
     appears,
     application_names,
-    descendants,
     executable,
+    family,
     run_script,
     there,
     tool,
     until,
+    until_gone,
 )
 
 pytestmark = pytest.mark.desktop
@@ -77,10 +79,10 @@ async def test_terminate_ends_a_program_that_ignores_the_request_and_all_it_star
     async with isolated_desktop(sandbox=sandbox) as desktop:
         app = await desktop.launch([PYTHON, "-I", path, str(desktop.folder / "ready")], binds=[path])
         await until(lambda: len(list(desktop.folder.glob("ready*"))) == 4)
-        family = {app.pid, *descendants(app.pid)}
-        assert len(family) == 4
+        started = {process_generation(app.pid) or "", *family(app.pid)}
+        assert len(started) == 4
         assert await app.terminate() != 0
-        await until(lambda: not any(process_generation(pid) for pid in family))
+        await until_gone(lambda: alive(started))
         assert desktop.is_running
 
 
