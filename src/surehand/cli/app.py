@@ -99,7 +99,9 @@ def run(arguments: Sequence[str] | None = None) -> int:
     given, as_json = split_json(sys.argv[1:] if arguments is None else arguments)
     output = start_run(as_json=as_json)
     try:
-        return _finish(build()(args=given, prog_name="surehand", standalone_mode=False))
+        value = build()(args=given, prog_name="surehand", standalone_mode=False)
+        # Typer turns Ctrl-C into this value; a command's own exit codes come as `Finished`.
+        return _failed(output, KeyboardInterrupt()) if value == EXIT_SIGINT else EXIT_OK
     except Finished as end:
         return end.exit_code
     except BrokenPipeError:
@@ -121,11 +123,6 @@ def _failed(output: Output, error: BaseException) -> int:
     if not output.as_json:
         raise error  # a defect: the traceback is for whoever reports it
     return output.failed(InternalError(f"a defect of the command line: {type(error).__name__}", retry_safe=False))
-
-
-def _finish(value: Any) -> int:
-    """Return the exit code: 130 is what an interrupted command gives in this mode."""
-    return value if isinstance(value, int) else EXIT_OK
 
 
 def _usage(output: Output, error: Exception) -> int:

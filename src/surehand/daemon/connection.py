@@ -27,6 +27,9 @@ _log: Final = logging.getLogger("surehand.daemon")
 
 Role = Literal["agent", "control"]
 
+#: How long a peer has to take what was written before the end.
+_LAST_WORDS_S: Final = 1.0
+
 
 class Owner(Protocol):
     """The server, as a connection sees it."""
@@ -34,6 +37,8 @@ class Owner(Protocol):
     host: Host
     trust: Trust
     version: str
+    #: Sockets that are open, refused ones included.
+    sockets: int
 
     def admit(self, connection: Connection) -> None:
         """Count a new connection; raises Unavailable when there are too many or the daemon is ending."""
@@ -75,6 +80,7 @@ class Connection(asyncio.Protocol):
         if not isinstance(transport, asyncio.Transport):
             raise TypeError("a connection needs a stream transport")
         self._transport = transport
+        self._owner.sockets += 1
         try:
             self.peer = peer_of(transport.get_extra_info("socket"))
             check_peer(self._owner.trust, self.role, self.peer)
@@ -97,9 +103,9 @@ class Connection(asyncio.Protocol):
 
     def connection_lost(self, _exc: Exception | None) -> None:
         """Let everything of this peer end."""
+        self._owner.sockets -= 1
         self._stop_timer()
-        self._closed = True
-        self._winding_down = self._loop.create_task(self._wind_down())
+        self._end()
 
     def pause_writing(self) -> None:
         """The peer does not read: take nothing more from it, and give it a bounded time."""
@@ -255,15 +261,26 @@ class Connection(asyncio.Protocol):
 
     def _write(self, data: bytes) -> None:
         transport = self._transport
-        if transport is None or transport.is_closing():
+        if self._closed or transport is None or transport.is_closing():
             return
         transport.write(data)
         if transport.get_write_buffer_size() > limits.UNSENT_BYTES_MAX:
             self._cut_off("too much waits for it")
 
     def _fatal(self, error: SurehandError) -> None:
+        """Say why, and end. The peer gets a second to read it: closing at once would break its own sending first."""
         self._write(frame(messages.fatal(error)))
-        self.close()
+        transport = self._transport
+        if transport is None or transport.is_closing():
+            return
+        if self._owner.sockets > limits.SOCKETS_MAX or not transport.can_write_eof():
+            self.close()
+            return
+        self._stop_timer()
+        self._end()
+        transport.write_eof()
+        transport.resume_reading()
+        self._timer = self._loop.call_later(_LAST_WORDS_S, transport.abort)
 
     def _cut_off(self, why: str) -> None:
         _log.warning("a peer is cut off: %s", why)
@@ -287,12 +304,18 @@ class Connection(asyncio.Protocol):
         self._stop_timer()
         if self._transport is not None:
             self._transport.close()
-            self._timer = self._loop.call_later(1, self._transport.abort)
+            self._timer = self._loop.call_later(_LAST_WORDS_S, self._transport.abort)
 
     @property
     def calls(self) -> list[asyncio.Task[None]]:
         """The calls in flight."""
         return list(self._calls.values())
+
+    def _end(self) -> None:
+        """Look at nothing more, and let everything of this peer go; it need not have gone itself."""
+        self._closed = True
+        if self._winding_down is None:
+            self._winding_down = self._loop.create_task(self._wind_down())
 
     async def _wind_down(self) -> None:
         try:

@@ -52,6 +52,7 @@ class Server:
         self.host = host
         self.trust = trust
         self.version = _version()
+        self.sockets = 0
         self._idle_exit_s = idle_exit_s
         self._connections: dict[Role, set[Connection]] = {"agent": set(), "control": set()}
         self._idle: asyncio.TimerHandle | None = None

@@ -104,10 +104,14 @@ async def running(
     """A server on real sockets in this loop."""
     host = host or FakeHost()
     places = places_in(str(folder / "run"), os.getuid())
-    prepare(places, foreign=False)
+    trust = trust or trust_of((), ())
+    foreign = trust.foreign(os.getuid())
+    prepare(places, foreign=foreign)
     lease = Lease.take(places.lease)
-    agent, control = (listen(p, lease, foreign=False, backlog=64) for p in (places.agent_socket, places.control_socket))
-    server = Server(host, trust or trust_of((), ()), idle_exit_s=idle_exit_s)
+    agent, control = (
+        listen(p, lease, foreign=foreign, backlog=64) for p in (places.agent_socket, places.control_socket)
+    )
+    server = Server(host, trust, idle_exit_s=idle_exit_s)
     ready = asyncio.Event()
     task = asyncio.create_task(server.run(agent, control, ready.set))
     await ready.wait()

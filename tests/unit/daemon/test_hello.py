@@ -6,6 +6,8 @@ import asyncio
 import json
 import os
 import struct
+import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -33,10 +35,10 @@ async def test_a_welcome_repeats_the_nonce_and_names_principal_session_and_level
 
 async def test_the_principal_is_the_sockets_whatever_the_client_says_of_itself(tmp_path: Path) -> None:
     async with running(tmp_path) as run:
-        await Raw.hello(run.places.agent_socket, client={"name": "uid:0", "version": "root"})
+        await Raw.hello(run.places.agent_socket, client={"name": "uid:4242", "version": "root"})
         assert run.host.opened[0].principal == f"uid:{os.getuid()}"
         bad = await Raw.to(run.places.agent_socket)
-        bad.send({"hello": hello_value(principal="uid:0")})
+        bad.send({"hello": hello_value(principal="uid:4242")})
         assert (await bad.read())["error"]["code"] == "invalid_request"
         assert len(run.host.opened) == 1
 
@@ -209,3 +211,33 @@ async def test_two_connections_are_two_sessions(tmp_path: Path) -> None:
         for _ in range(2):
             await Raw.hello(run.places.agent_socket)
         assert [channel.session for channel in run.host.opened] == ["session-0", "session-1"]
+
+
+def passable(folder: str) -> None:
+    Path(folder).chmod(0o711)
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="needs a second user")
+async def test_at_level_b_another_users_agent_gets_its_own_principal_and_not_the_control_socket() -> None:
+    code = (
+        "import json, os, socket, struct, sys\n"
+        "os.setuid(65534)\n"
+        "s = socket.socket(socket.AF_UNIX); s.connect(sys.argv[1])\n"
+        "body = sys.argv[2].encode(); s.sendall(struct.pack('>I', len(body)) + body)\n"
+        "n = struct.unpack('>I', s.recv(4))[0]; print(s.recv(n).decode())\n"
+    )
+    trust = Trust(agent_uids=frozenset({65534}), approver_uids=frozenset({0}))
+    with tempfile.TemporaryDirectory() as name:
+        passable(name)
+        async with running(Path(name), trust=trust) as run:
+
+            async def said(path: str, role: str) -> Any:
+                words = (sys.executable, "-c", code, path, json.dumps({"hello": hello_value(role=role)}))
+                child = await asyncio.create_subprocess_exec(*words, stdout=asyncio.subprocess.PIPE)
+                out, _ = await child.communicate()
+                return json.loads(out)
+
+            assert (await said(run.places.agent_socket, "agent"))["welcome"]["principal"] == "uid:65534"
+            refused = await said(run.places.control_socket, "control")
+            assert refused["error"]["code"] == "permission_missing"
+            assert [channel.principal for channel in run.host.opened] == ["uid:65534"]

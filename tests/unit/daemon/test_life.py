@@ -210,13 +210,17 @@ def test_an_idle_daemon_ends_by_itself_and_not_while_somebody_is_there(where: Pl
         assert daemon.wait(15) == 0
 
 
-def test_a_stranger_in_the_sockets_place_is_not_believed(where: Places) -> None:
-    """A folder that others can write may hold anybody's socket."""
-    Path(where.runtime_dir).chmod(0o777)
-    with pytest.raises(surehand.SurehandError) as caught, surehand.open():
-        pass
-    assert caught.value.code == "permission_missing"
-    Path(where.runtime_dir).chmod(0o700)
+def test_a_socket_in_a_folder_that_others_can_write_is_not_used(where: Places) -> None:
+    """Anybody could have put it there."""
+    with socket.socket(socket.AF_UNIX) as there:
+        there.bind(where.agent_socket)
+        there.listen()
+        for loose in (0o777, 0o720, 0o702):
+            Path(where.runtime_dir).chmod(loose)
+            with pytest.raises(surehand.SurehandError) as caught, surehand.open(start=False):
+                pass
+            assert caught.value.code == "permission_missing"
+        Path(where.runtime_dir).chmod(0o700)
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="needs a second user")
