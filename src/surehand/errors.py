@@ -53,6 +53,10 @@ class SurehandError(Exception):
 
     def __str__(self) -> str:
         lines = [f"{self.code}: {self.message}"]
+        difference = self.observed.get("difference")
+        if isinstance(difference, dict) and "what" in difference:
+            before, now = difference.get("before"), difference.get("now")
+            lines.append(f"what differs (as shown on screen): {difference['what']}, was {before!r}, is {now!r}")
         candidates = self.observed.get("candidates")
         if isinstance(candidates, list) and candidates:
             lines.append("candidates (as shown on screen):")

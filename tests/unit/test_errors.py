@@ -102,5 +102,12 @@ def test_the_text_form_shows_candidates_and_the_fix():
     assert str(error).endswith("fix: name one")
 
 
+def test_the_text_form_names_the_difference_on_one_line():
+    error = errors.StaleTarget(
+        "e4 is about another row now", observed={"difference": {"what": "context", "before": "carol", "now": "da\nve"}}
+    )
+    assert str(error).splitlines()[1] == "what differs (as shown on screen): context, was 'carol', is 'da\\nve'"
+
+
 def test_empty_members_are_left_out_of_the_value():
     assert SurehandError("x").to_value() == {"code": "internal", "message": "x", "retry_safe": True}
