@@ -19,7 +19,7 @@ from surehand.adapters.x11.interruptions import X11Interruptions
 from surehand.adapters.x11.keyboard import Note
 from surehand.adapters.x11.screen import X11Screen
 from surehand.adapters.x11.window_actions import plan_window
-from surehand.adapters.x11.windows import WindowInfo
+from surehand.adapters.x11.windows import WindowInfo, counts_in_screen_pixels
 from surehand.core.input.keys import CLICK_MODIFIERS
 from surehand.core.input.ledger import Held
 from surehand.core.input.plan import plan_drag, plan_press, plan_text
@@ -209,6 +209,7 @@ class X11Actor:
     async def _point(self, attempt: Attempt, action: Click | Hover | Move | Hold | Scroll) -> Dispatched:
         place = _place(attempt)
         window = await self._shown_window(attempt)
+        _refuse_other_pixels(attempt, window)
         live = await self._live(attempt)
         units = [self._checked(attempt, window, send) for send in await self._sends(action, place)]
         return await self._delivery.deliver(attempt, window, live, units, POINTER, pointer=True)
@@ -248,6 +249,7 @@ class X11Actor:
             raise InvalidRequest("a drag needs a place to end")
         start, end = _place(attempt), attempt.path[-1]
         window = await self._shown_window(attempt)
+        _refuse_other_pixels(attempt, window)
         live = await self._live(attempt)
         injector, fence = self._delivery.injector, self._delivery.fence
         held = await self._button(BUTTONS[action.button])
@@ -327,6 +329,17 @@ def _place(attempt: Attempt) -> Place:
     if attempt.point is None:
         raise InvalidRequest("a pointer action needs a place")
     return attempt.point
+
+
+def _refuse_other_pixels(attempt: Attempt, window: WindowInfo) -> None:
+    """Refuse places of elements whose application counts in other pixels than the screen (GDK_SCALE and the like)."""
+    bounds = attempt.surface.bounds
+    if attempt.node is not None and bounds is not None and not counts_in_screen_pixels(window, bounds[2:]):
+        raise StaleTarget(
+            "the window is not as large on the screen as its application says",
+            fix="observe again; if the application is scaled, use an action that needs no place",
+            details={"application": list(bounds[2:]), "screen": list(window.bounds[2:])},
+        )
 
 
 def _refuse_unfocused(node: Node | None, live: Live) -> None:

@@ -121,11 +121,19 @@ def owned_by(window: WindowInfo, pid: int) -> bool:
     return window.pid is None or window.pid == pid
 
 
+def counts_in_screen_pixels(window: WindowInfo, size: tuple[int, int]) -> bool:
+    """Return whether a size that an application tells of its window is the real one, with or without the frame."""
+    return _scale(window, size) == 1000
+
+
 def _scale(window: WindowInfo, size: tuple[int, int]) -> int | None:
+    left, right, top, bottom = window.frame_extents
     _, _, width, height = window.content
     for factor in (1, 2, 3, 4):
-        if abs(size[0] * factor - width) <= _TOLERANCE_PX and abs(size[1] * factor - height) <= _TOLERANCE_PX:
-            return factor * 1000
+        for real_width, real_height in ((width, height), (width + left + right, height + top + bottom)):
+            wide = abs(size[0] * factor - real_width) <= _TOLERANCE_PX
+            if wide and abs(size[1] * factor - real_height) <= _TOLERANCE_PX:
+                return factor * 1000
     return None
 
 
