@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from surehand import limits
 from surehand.core import authority as rules
 from surehand.core.policy.evaluate import Policy, decide
 from surehand.core.policy.model import Risk
@@ -35,6 +36,7 @@ class Authority:
         self._verify = verify
         self._clock = clock
         self._spent: dict[str, rules.Spent] = {}
+        self._ceilings: dict[str, rules.Ceiling | None] = {}
         self.policy_generation = 1
         #: Set by `compose`: forms the policy document of a read.
         self.read_document: Callable[[Session, Surface], PolicyInput] | None = None
@@ -64,7 +66,7 @@ class Authority:
             )
         else:
             granted = rules.check_ceiling(
-                rules.ceiling_of(self._config.ceilings, run.principal),
+                self._ceiling(run.principal),
                 effect=run.effect,
                 app=run.aim.app,
                 place=run.aim.place,
@@ -72,13 +74,21 @@ class Authority:
             )
         return rules.capped_deadline_ms(request.deadline_ms, granted, wall)
 
+    def _ceiling(self, principal: str) -> rules.Ceiling | None:
+        """Return the principal's ceiling; the configuration does not change while the daemon runs."""
+        if principal not in self._ceilings:
+            if len(self._ceilings) >= limits.CONNECTIONS_MAX:
+                self._ceilings.clear()
+            self._ceilings[principal] = rules.ceiling_of(self._config.ceilings, principal)
+        return self._ceilings[principal]
+
     def spend(self, run: Run) -> None:
         """Count the operation against its principal's budget.
 
         Raises:
             BudgetExhausted: nothing is counted.
         """
-        ceiling = rules.ceiling_of(self._config.ceilings, run.principal)
+        ceiling = self._ceiling(run.principal)
         if ceiling is None:
             if self._config.authority == "host":
                 return

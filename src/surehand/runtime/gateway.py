@@ -49,6 +49,8 @@ from surehand.runtime.watch import Seen, Watcher
 
 _log: Final = logging.getLogger("surehand.gateway")
 _H: Final = Happening
+#: Of a run's random digits these name its decision, the rest its permit.
+_DECISION_DIGITS: Final = 16
 
 
 @dataclass(slots=True)
@@ -152,6 +154,7 @@ class Gateway:
     def _start(self, session: Session, request: Request, wait_approval_ms: int) -> Run:
         now = self.clock.monotonic_ms()
         return Run(
+            chance=secrets.token_hex(24),
             request=request,
             session=session,
             started_ms=now,
@@ -260,7 +263,7 @@ class Gateway:
         if run.document is None:
             raise InternalError("a decision without its facts")
         document = msgspec.structs.replace(run.document, approved=True) if approved else run.document
-        decision = self.authority.decide(document, secrets.token_hex(8))
+        decision = self.authority.decide(document, run.chance[:_DECISION_DIGITS])
         return safety.raise_for_query(decision, document, run.request.target)
 
     async def _agree(self, run: Run) -> None:
@@ -308,7 +311,7 @@ class Gateway:
             decision_id=decision.decision_id,
             obligations_hash=permit.obligations_hash(decision.obligations),
             session=run.session.session_id,
-            nonce=secrets.token_hex(16),
+            nonce=run.chance[_DECISION_DIGITS:],
             now_ms=self.clock.monotonic_ms(),
         )
         run.step(_H.PERMIT_MINTED, permit_nonce=run.permit.nonce)

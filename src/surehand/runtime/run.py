@@ -27,6 +27,8 @@ from surehand.runtime.session import Session
 class Run:
     """The working state of `Gateway` for one attempt."""
 
+    #: 48 random hex digits: one look at the source of chance is dearer than most gates.
+    chance: str
     request: Request
     session: Session
     started_ms: int
