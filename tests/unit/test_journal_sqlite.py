@@ -81,6 +81,16 @@ async def test_a_file_that_is_not_ours_alone_is_refused_with_the_fix_and_left_al
     assert elsewhere.read_bytes() == before
 
 
+async def test_what_is_wrong_with_a_file_is_said_in_its_own_words(path):
+    await fill(path)
+    tamper(path, "UPDATE meta SET value = 'protected' WHERE key = 'tier'")
+    with pytest.raises(JournalRecovery, match="is of tier 'protected', this program was told 'plain'"):
+        open_journal(path)
+    path.write_bytes(b"")
+    with pytest.raises(JournalRecovery, match="is empty: it was cut"):
+        open_journal(path)
+
+
 async def test_an_open_directory_is_refused(path):
     await fill(path)
     path.parent.chmod(0o755)
@@ -233,6 +243,48 @@ async def test_damage_before_the_verified_end_shows_when_it_is_read_and_when_all
     await journal.close()
     journal = open_journal(path, mode="full")
     assert journal.recovery.details["seq"] == 2
+    await journal.close()
+
+
+@pytest.mark.parametrize(
+    ("seq", "read", "reason"),
+    [
+        (
+            2,
+            lambda journal: journal.stream("operation:agent:op-0"),
+            "version 1 of stream operation:agent:op-0 is missing",
+        ),
+        (
+            3,
+            lambda journal: journal.stream("operation:agent:op-0"),
+            "version 2 of stream operation:agent:op-0 is missing",
+        ),
+        (3, lambda journal: journal.read(), "sequence 3 is missing"),
+        (3, lambda journal: journal.read(after_seq=3), "sequence 3 is missing"),
+    ],
+)
+async def test_an_event_that_is_gone_before_the_verified_end_is_missed_by_whoever_reads_over_it(
+    path, monkeypatch, seq, read, reason
+):
+    monkeypatch.setattr(limits, "JOURNAL_VERIFY_START_EVENTS", 2)
+    await fill(path)
+    tamper(path, f"DELETE FROM events WHERE seq = {seq}")  # noqa: S608 the statement is the test's own
+    journal = open_journal(path)
+    assert journal.recovery is None
+    with pytest.raises(JournalRecovery, match=reason):
+        await read(journal)
+    assert journal.recovery is not None
+    await journal.close()
+
+
+async def test_an_end_that_another_program_cuts_off_is_missed_by_the_next_read(path):
+    journal = open_journal(path)
+    await journal.append([note(), note("s"), note("s")])
+    connection = apsw.Connection(str(path))
+    connection.execute("DELETE FROM events WHERE seq = 3")
+    connection.close()
+    with pytest.raises(JournalRecovery, match="sequence 3 is missing"):
+        await journal.read()
     await journal.close()
 
 
