@@ -30,7 +30,7 @@ class LiveReader:
 
     def __init__(self, tree: ApplicationTree) -> None:
         self._tree = tree
-        self._reader = Reader(tree.owner, tree.reader.channel, tree.profile, lambda *_: None)
+        self._reader = Reader(tree.owner, tree.reader.channel, tree.profile, tree.entries, lambda *_: None)
         self._reader.share_verbs(tree.reader)
 
     async def read(self, paths: Sequence[str], placement: Placement) -> dict[str, LiveNode | None]:

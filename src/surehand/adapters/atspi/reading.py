@@ -7,7 +7,7 @@ its role, name and place is ever asked.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final, NamedTuple
 
 from surehand import limits
@@ -74,15 +74,22 @@ class Reader:
         owner: The application's unique bus name; references to any other name are refused.
         channel: Where to ask.
         profile: The toolkit's rules.
+        known: The application's entries by path, to see what an object is in.
         link: Takes an entry's children as read, and whether there are more.
     """
 
     def __init__(
-        self, owner: str, channel: Channel, profile: Profile, link: Callable[[Entry, list[Ref], bool], None]
+        self,
+        owner: str,
+        channel: Channel,
+        profile: Profile,
+        known: Mapping[str, Entry],
+        link: Callable[[Entry, list[Ref], bool], None],
     ) -> None:
         self.owner = owner
         self.channel = channel
         self.profile = profile
+        self._known = known
         self._link = link
         self._parts: dict[tuple[str, int], list[Reply]] = {}
         #: Action names by what `GetActions` says, which is in the user's language: names are asked once each.
@@ -158,19 +165,30 @@ class Reader:
             return entry.role in roles.LABELLED_ROLES
         if fact == entries.CHOICE:
             return entry.role == "combobox" and "Selection" in entry.interfaces
-        if fact == entries.VALUE and entry.is_password:
+        if fact == entries.VALUE and (entry.is_password or self._is_in_secret(entry)):
             return False
         if fact == entries.ACTIONS and self.profile.idle_captions and entry.role == "label":
             return False
         return _INTERFACE_OF[fact] in entry.interfaces
 
     def _plan_text(self, entry: Entry) -> Iterator[Question]:
-        if not entries.is_text(entry):
+        if not entries.is_text(entry) or self._is_in_secret(entry):
             self._settle_absent(entry, entries.TEXT)
             return
         yield Question(entry, entries.TEXT, "count", self.channel.get(entry.path, calls.TEXT, "CharacterCount"))
         if self.profile.range_clamps:
             yield self.ask_text(entry, limits.FIELD_BYTES_STORED_MAX)
+
+    def _is_in_secret(self, entry: Entry) -> bool:
+        """Return whether an object is a part of a secret field, as the text inside GTK's password entry is."""
+        for _ in range(limits.SCENE_DEPTH_MAX):
+            above = self._known.get(entry.parent)
+            if above is None:
+                return False
+            if above.is_password:
+                return True
+            entry = above
+        return False
 
     def ask_text(self, entry: Entry, chars: int) -> Question:
         """Return the question for the first characters of a text; `chars` must not be beyond its end on Qt."""

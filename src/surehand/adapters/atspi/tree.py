@@ -60,8 +60,8 @@ class ApplicationTree:
     def __init__(self, owner: str, channel: Channel, profile: Profile) -> None:
         self.owner = owner
         self.profile = profile
-        self.reader = Reader(owner, channel, profile, self._link)
         self.entries: dict[str, Entry] = {ROOT_PATH: Entry(ROOT_PATH, "")}
+        self.reader = Reader(owner, channel, profile, self.entries, self._link)
         self.shape = Shape(owner, profile, self.entries)
         #: Paths of entries in doubt; an entry that is not here has `doubt == 0`.
         self.doubted: set[str] = {ROOT_PATH}
@@ -122,7 +122,8 @@ class ApplicationTree:
 
         def facts_of(entry: Entry) -> int:
             facts = entries.STATES | entries.NAME if entry.role in roles.SILENT_ROLES else 0
-            if entry.bits & roles.BIT_FOCUSABLE:
+            # The viewport of a text takes the focus with it, and is not focusable.
+            if entry.bits & roles.BIT_FOCUSABLE or entry.role == "filler":
                 facts |= entries.STATES
             return facts | (entries.CHILDREN if _may_hold(entry) else 0)
 
