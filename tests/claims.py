@@ -193,6 +193,34 @@ CLAIMS: tuple[Claim, ...] = (
         ),
     ),
     Claim(
+        1,
+        "what only an operator may ask does not exist on the agent socket",
+        ("tests/unit/daemon/test_calls.py::test_a_control_method_is_unknown_on_the_agent_socket",),
+        Guard(
+            "src/surehand/daemon/connection.py",
+            "METHODS[self.role]:",
+            'METHODS[self.role] | METHODS["control"]:',
+        ),
+    ),
+    Claim(
+        3,
+        "a client never sends an effect again whose answer was lost",
+        ("tests/unit/client/test_session.py::test_an_effect_whose_answer_was_lost_is_looked_up_not_sent_again",),
+        Guard("src/surehand/client/session.py", "            if not lost.sent:\n", "            if True:\n"),
+    ),
+    Claim(
+        6,
+        "text from a screen does nothing in a page of ours",
+        ("tests/unit/client/test_display.py::test_hostile_text_is_shown_and_does_nothing",),
+        Guard("src/surehand/client/display.py", "html.escape(visible(str(text)), quote=True)", "str(text)"),
+    ),
+    Claim(
+        6,
+        "text from a screen does nothing in a terminal",
+        ("tests/unit/cli/test_commands.py::test_nothing_from_a_screen_reaches_a_terminal_as_a_command",),
+        Guard("src/surehand/cli/output.py", "shown = visible(words)", "shown = words"),
+    ),
+    Claim(
         7,
         "no text of a request is in the journal",
         (_GATEWAY + "test_no_secret_text_of_a_request_is_in_the_journal",),

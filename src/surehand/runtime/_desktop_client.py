@@ -214,6 +214,9 @@ class SupervisorClient:
             if not packet:
                 break
             self._hear(json.loads(packet))
+        if self._process is not None:
+            with contextlib.suppress(subprocess.TimeoutExpired):  # `close` deals with that
+                self._process.wait(timeout=limits.DESKTOP_END_MS_MAX / 1000)
         self._lose()
 
     def _hear(self, message: dict[str, Any]) -> None:

@@ -128,7 +128,11 @@ class Programs:
 
     def _logged(self, command: Command, name: str) -> Started:
         log_path = self.layout.log / f"{name}.log"
-        with log_path.open("ab") as log:
+        try:
+            log = log_path.open("ab")
+        except FileNotFoundError as error:
+            raise Unavailable("the desktop has ended", fix="start a new one") from error
+        with log:
             fds = {1: log.fileno(), 2: log.fileno(), **command.fds}
             return Started(self.client.spawn(msgspec.structs.replace(command, fds=fds)), log_path)
 

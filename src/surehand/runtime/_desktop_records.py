@@ -11,6 +11,7 @@ import contextlib
 import fcntl
 import os
 import shutil
+import signal
 import stat
 from pathlib import Path
 from typing import Final
@@ -184,6 +185,7 @@ def _remove_abandoned(path: Path) -> bool:
         return False
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        _end_strays(path)
         _remove_display(path / "etc" / "display")
         shutil.rmtree(path, ignore_errors=True)
     except BlockingIOError:
@@ -191,6 +193,18 @@ def _remove_abandoned(path: Path) -> bool:
     finally:
         os.close(fd)
     return not path.exists()
+
+
+def _end_strays(folder: Path) -> None:
+    """Kill programs of a desktop whose supervisor was killed so early or so oddly that the kernel did not kill them.
+
+    They are known by the HOME that no other program was ever given.
+    """
+    home = b"HOME=" + os.fsencode(folder / "home")
+    for entry in Path("/proc").iterdir():
+        with contextlib.suppress(OSError):  # gone, or somebody else's
+            if entry.name.isdigit() and home in (entry / "environ").read_bytes().split(b"\0"):
+                os.kill(int(entry.name), signal.SIGKILL)
 
 
 def _remove_display(number_file: Path) -> None:

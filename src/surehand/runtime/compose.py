@@ -211,7 +211,17 @@ async def open_desk(record: DesktopRecord, clock: Clock) -> Desk:
         place = locate(screen.snapshot, pid, title, size)
         return None if place is None else (place.x, place.y, place.width, place.height)
 
-    observer = AtspiObserver(record.a11y_bus_address, desktop=record.name, window_origin=origin)
+    def is_modal(pid: int, title: str, size: tuple[int, int]) -> bool:
+        place = locate(screen.snapshot, pid, title, size)
+        return place is not None and place.modal
+
+    observer = AtspiObserver(
+        record.a11y_bus_address,
+        desktop=record.name,
+        window_origin=origin,
+        window_is_modal=is_modal,
+        look_around=screen.refresh,
+    )
     await observer.start()
 
     guard = Guard(record.display, record.xauthority)

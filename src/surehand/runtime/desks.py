@@ -49,6 +49,14 @@ class Desks:
                 return await self._attach(records[0]) if len(records) == 1 else None
             return await self._attach(find_desktop(wish))
 
+    @staticmethod
+    def choice() -> str:
+        """Return what a client that named no desktop can do."""
+        names = [record.name for record in list_desktops()]
+        if not names:
+            return "start one: surehand desktop run -- PROGRAM"
+        return f"several desktops run; name one of {', '.join(sorted(names))} with --desktop (or desktop= in Python)"
+
     async def start(self, name: str | None, geometry: tuple[int, int] | None) -> DesktopRecord:
         """Start a desktop that lives as long as the daemon, or until `stop`."""
         async with self._lock:

@@ -229,7 +229,6 @@ class IsolatedDesktop:
         if not self._is_closed:
             self._is_closed = True
             self._programs.client.close()
-            records.remove_leftovers()  # nothing, unless the supervisor was killed
 
     # --- facts --------------------------------------------------------------------------------------------------
 
@@ -336,6 +335,7 @@ def _supervised(name: str, isolation: Isolation) -> tuple[Programs, Path]:
         raise
     finally:
         os.close(folder_fd)
+    client.lost.add_done_callback(lambda _: records.remove_leftovers())  # nothing, unless it was killed
     return Programs(client, layout, isolation), record_path
 
 

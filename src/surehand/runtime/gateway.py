@@ -333,8 +333,13 @@ class Gateway:
         if desk is None:
             raise InternalError("a dispatch without a desktop")
         attempt: LiveAttempt | None = None
+        turn = desk.turn(actor.backend, run.aim.surface)
+        behind_others = turn.locked()
         try:
-            async with desk.turn(actor.backend, run.aim.surface):
+            async with turn:
+                if behind_others:
+                    # Whoever was first may have changed everything: above all, opened a modal dialog (C05).
+                    await self.resolver.fence(run.session, run.request, run.aim)
                 attempt = self._attempt(run, actor)
                 seen = self.watcher.before(run)
                 try:

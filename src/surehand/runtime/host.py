@@ -49,6 +49,7 @@ class Host:
             authority_mode=self.parts.config.authority,
             desk=desk,
             client=client,
+            no_desk="" if desk is not None else self.parts.desks.choice(),
         )
         self.parts.sessions[session.session_id] = session
         await self._note(session, "session.opened.v1", {"role": role, "desktop": "" if desk is None else desk.name})

@@ -132,6 +132,8 @@ class Session:
     scene_counter: int = 0
     #: Random, so that a scene of one session can never be named in another.
     scene_mark: str = field(default_factory=lambda: secrets.token_hex(8))
+    #: Why there is no desk, and what to do about it.
+    no_desk: str = ""
     closed: bool = False
 
     @property
