@@ -100,6 +100,7 @@ REASON_CHARS_MAX: Final = 1_000
 EVENT_BYTES_MAX: Final = 4 * 1024 * 1024
 COMMIT_GROUP_MAX: Final = 256  # appends that share one commit
 READS_COALESCE_MS: Final = 1_000  # reads of one kind within it are one record: polling must not fill the journal
+SIEVE_STREAMS_MAX: Final = 200_000  # above it filling the filter of known ids would delay the daemon's start
 COMMIT_QUEUE_MAX: Final = 4_096  # waiting appends; beyond it callers wait, memory does not grow
 COMMIT_QUEUE_BYTES_MAX: Final = 64 * 1024 * 1024  # the same, for few large events
 COMMIT_GROUP_BYTES_MAX: Final = 16 * 1024 * 1024  # a commit of large events must not hold up all others
@@ -199,3 +200,9 @@ DESKTOP_HEIGHT_DEFAULT: Final = 800
 DESKTOP_SIDE_MAX: Final = 8192
 DISPLAY_FIRST: Final = 90
 DISPLAY_LAST: Final = 4_000
+
+# --- evidence pages -------------------------------------------------------------------------------------------
+FILM_FRAMES_MAX: Final = 1_000
+FILM_INDEX_BYTES_MAX: Final = 1024 * 1024
+FILM_BYTES_MAX: Final = 128 * 1024 * 1024  # a page with more pictures than this opens in no browser
+EVIDENCE_PAYLOAD_CHARS_MAX: Final = 16_384  # of each event's payload; the journal has the rest

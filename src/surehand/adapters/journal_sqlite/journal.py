@@ -26,6 +26,7 @@ from surehand import limits
 from surehand.adapters.journal_sqlite import files
 from surehand.adapters.journal_sqlite.reading import Reader
 from surehand.adapters.journal_sqlite.room import Room
+from surehand.adapters.journal_sqlite.sieve import Sieve
 from surehand.adapters.journal_sqlite.store import Answer, Store, Work
 from surehand.adapters.journal_sqlite.verifying import Verification, verify
 from surehand.core import chain
@@ -74,6 +75,7 @@ class SqliteJournal:
         self._queue: queue.SimpleQueue[_Item | None] = queue.SimpleQueue()
         self._room = Room(limits.COMMIT_QUEUE_MAX, limits.COMMIT_QUEUE_BYTES_MAX)
         self._waiting: Counter[str] = Counter()
+        self._sieve = self._watch(_sieve_of, self._inline)
         self._closing = False
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="journal-reader")
         self._thread = threading.Thread(target=self._write, name="journal-writer", daemon=True)
@@ -168,11 +170,15 @@ class SqliteJournal:
             raise
         for new in drafts:
             self._waiting[new.event.stream] += 1
+            if self._sieve is not None:
+                self._sieve.add(new.event.stream)
         self._queue.put(item)
         return await item.future
 
     def known(self, stream: str) -> bool:
         """Return whether the stream has any event committed or waiting."""
+        if self._sieve is not None and not self._sieve.may_hold(stream):
+            return False
         return stream in self._waiting or stream in self._store.ends or self._watch(self._inline.version, stream) > 0
 
     # --- reading ------------------------------------------------------------------------------------------------
@@ -304,6 +310,12 @@ class SqliteJournal:
                 item.future.set_exception(answer)
             else:
                 item.future.set_result(answer)
+
+
+def _sieve_of(reader: Reader) -> Sieve | None:
+    """Return the sieve of all streams; None for a journal of so many that filling it would delay the start."""
+    names = reader.stream_names(limits.SIEVE_STREAMS_MAX + 1)
+    return Sieve(names) if len(names) <= limits.SIEVE_STREAMS_MAX else None
 
 
 def _read_only(fault: JournalRecovery) -> JournalRecovery:

@@ -31,6 +31,7 @@ _VERSION: Final = "SELECT version FROM streams WHERE stream = ?"
 _USES: Final = "SELECT count FROM uses WHERE key = ?"
 # The planner takes a partial index only for the constant it was made with.
 _ENDING_CLAIMED: Final = "SELECT stream FROM streams WHERE type = 'operation.claimed.v1' ORDER BY seq LIMIT ?"
+_NAMES: Final = "SELECT stream FROM streams LIMIT ?"
 _ENDING: Final = "SELECT stream FROM streams WHERE type = ? ORDER BY seq LIMIT ?"
 
 
@@ -48,6 +49,10 @@ class Reader:
     def uses(self, key: str) -> int:
         """Return how often a key was consumed."""
         return self._number(_USES, key)
+
+    def stream_names(self, limit: int) -> list[str]:
+        """Return the names of at most `limit` streams, in no order."""
+        return [str(row[0]) for row in self._rows(_NAMES, (limit,))]
 
     def streams_ending(self, event_type: str, limit: int) -> list[str]:
         """Return streams that end in this type, oldest first; an open claim counts as the end of its stream."""
