@@ -180,6 +180,7 @@ WINDOW_ACTION_MS_MAX: Final = 1_000  # a window manager that has not obeyed by t
 
 # --- X11 (spec §10, §13) --------------------------------------------------------------------------------------
 X_CALL_MS_MAX: Final = 5_000  # a display server that hangs costs one call this long
+X_AUTHORITY_BYTES_MAX: Final = 1024 * 1024  # an authority file has a few hundred bytes
 X_PROPERTY_BYTES_MAX: Final = 256 * 1024  # an application cannot make us read an endless property
 X_TREE_DEPTH_MAX: Final = 32  # windows inside windows
 X_TREE_WINDOWS_MAX: Final = 4_096  # windows of one application asked to draw themselves

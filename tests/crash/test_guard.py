@@ -113,6 +113,21 @@ def test_a_killed_owner_leaves_no_button_down(shared: Display, witness: Witness)
     until(lambda: witness.state() == before, "display as it was")
 
 
+def test_a_keycode_that_somebody_else_took_stays_theirs(shared: Display, witness: Witness) -> None:
+    before = witness.state()
+    owner, guard_pid = own(shared, "chord")
+    core = witness.server.core
+    lent = next(code for code in range(255, 8, -1) if 0x1006F22 in core.GetKeyboardMapping(code, 1).reply().keysyms)
+    core.ChangeKeyboardMapping(1, lent, 2, [0xFFCA, 0xFFCA])  # F13
+    witness.server.sync()
+    owner.kill()
+    finish(owner)
+    until(lambda: gone(guard_pid), "end of the guard")
+    assert next(iter(core.GetKeyboardMapping(lent, 1).reply().keysyms)) == 0xFFCA
+    core.ChangeKeyboardMapping(1, lent, 2, [0, 0])
+    until(lambda: witness.state() == before, "display as it was")
+
+
 def test_kills_at_random_moments_of_typing_leave_nothing(shared: Display, witness: Witness) -> None:
     before = witness.state()
     chance = random.Random(38)  # noqa: S311 - moments, not secrets

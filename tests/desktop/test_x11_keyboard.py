@@ -352,7 +352,49 @@ async def test_a_layout_that_changes_in_the_middle_loses_no_character(shared: Di
     await until_async(lambda: keyboard_of(shared)["mapping"] == wanted, "the last layout, untouched")
 
 
-@pytest.mark.parametrize("text", ["a\x1bb", "\x00"[:0] + "\x07", "x\x7f"])
+async def test_a_keycode_that_somebody_else_took_meanwhile_stays_theirs(
+    shared: Display, on: Stage, receive: Any
+) -> None:
+    receiver = await receive("gtk3")
+    server = XServer(shared.name, None)
+    taken: list[int] = []
+
+    def take(delivered: int) -> None:
+        if delivered == 1:
+            until(lambda: receiver.text == "漢", "first character")
+            lent = next(line for line in on.notes if line.startswith(b"m+"))
+            taken.append(int(lent.split()[1]))
+            server.core.ChangeKeyboardMapping(1, taken[0], 2, [0xFFCA, 0xFFCA])  # F13
+            server.sync()
+
+    await on.actor.perform(RecordingAttempt(TypeText(text="漢abc"), receiver.entry, before=take))
+    await receiver.holds("漢abc")
+    assert next(iter(server.core.GetKeyboardMapping(taken[0], 1).reply().keysyms)) == 0xFFCA
+    server.core.ChangeKeyboardMapping(1, taken[0], 2, [0, 0])
+    server.sync()
+    server.conn.disconnect()
+
+
+async def test_without_a_window_manager_the_focus_alone_decides() -> None:
+    with display(manager=False) as bare:
+        async with stage(bare) as on:
+            first = Painter(bare.name, "first", (100, 100, 200, 100), 0xFF)
+            second = Painter(bare.name, "second", (100, 300, 200, 100), 0xFF)
+            entry, other = await window(on.screen, "first"), await window(on.screen, "second")
+            # Nobody, the root, and another window: none of them is the first window.
+            for focus in (0, 1, first.root, second.id):
+                first.do(lambda core, focus=focus: core.SetInputFocus(0, focus, 0))
+                first.settle()
+                with pytest.raises(FocusRequired):
+                    await on.actor.perform(RecordingAttempt(TypeText(text="x"), entry))
+            assert (first.key_events(), len(second.key_events())) == ([], 0)
+            await on.actor.perform(RecordingAttempt(TypeText(text="x"), other))
+            assert len(second.key_events()) == 2
+            first.close()
+            second.close()
+
+
+@pytest.mark.parametrize("text", ["a\x1bb", "\x07", "x\x7f"])
 async def test_a_control_character_is_refused_before_anything(on: Stage, receive: Any, text: str) -> None:
     receiver = await receive("gtk3")
     attempt = RecordingAttempt(TypeText(text=text), receiver.entry)

@@ -44,7 +44,6 @@ FAMILY_LOCAL: Final = 256
 FAMILY_WILD: Final = 65_535
 _COOKIE: Final = b"MIT-MAGIC-COOKIE-1"
 _CLIENT_MESSAGE: Final = 33
-_AUTHORITY_BYTES_MAX: Final = 1024 * 1024
 
 #: What a request about a vanished window, pixmap or client raises.
 Vanished: Final = (
@@ -122,7 +121,7 @@ def connect(display: str, xauthority: str | None) -> xcffib.Connection:
     if xauthority is not None:
         try:
             with Path(xauthority).open("rb") as file:
-                data = file.read(_AUTHORITY_BYTES_MAX)
+                data = file.read(limits.X_AUTHORITY_BYTES_MAX)
         except OSError as error:
             raise Unavailable(
                 f"the authority file of display {display} cannot be read", fix="start the desktop again"
