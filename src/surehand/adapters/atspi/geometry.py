@@ -18,6 +18,9 @@ from surehand.model.scene import Bounds
 #: application's own extents of the window cover, without invisible borders.
 WindowOrigin = Callable[[int, str, tuple[int, int]], tuple[int, ...] | None]
 
+#: Asks the window system whether a window is modal; false where it is not known.
+WindowModal = Callable[[int, str, tuple[int, int]], bool]
+
 #: Scale factors are whole or quarters; anything else is a mismatch of windows, not a scale.
 _SCALE_STEP_MILLI: Final = 250
 _SCALE_MILLI_MAX: Final = 8_000

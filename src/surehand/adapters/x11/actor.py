@@ -211,6 +211,7 @@ class X11Actor:
         window = await self._shown_window(attempt)
         _refuse_other_pixels(attempt, window)
         live = await self._live(attempt)
+        _refuse_moved(attempt, live)
         units = [self._checked(attempt, window, send) for send in await self._sends(action, place)]
         return await self._delivery.deliver(attempt, window, live, units, POINTER, pointer=True)
 
@@ -251,6 +252,7 @@ class X11Actor:
         window = await self._shown_window(attempt)
         _refuse_other_pixels(attempt, window)
         live = await self._live(attempt)
+        _refuse_moved(attempt, live)
         injector, fence = self._delivery.injector, self._delivery.fence
         held = await self._button(BUTTONS[action.button])
         injector.ledger.check_press(held)
@@ -340,6 +342,16 @@ def _refuse_other_pixels(attempt: Attempt, window: WindowInfo) -> None:
             fix="observe again; if the application is scaled, use an action that needs no place",
             details={"application": list(bounds[2:]), "screen": list(window.bounds[2:])},
         )
+
+
+def _refuse_moved(attempt: Attempt, live: Live) -> None:
+    """Refuse a place that the element has left: what stands there now may be anything (C06)."""
+    now = None if attempt.node is None else live.get(attempt.node.handle)
+    if now is None:
+        return  # gone or not asked for; the fence knows
+    bounds, (x, y) = now.node.bounds, _place(attempt)
+    if bounds is None or not (0 <= x - bounds[0] < bounds[2] and 0 <= y - bounds[1] < bounds[3]):
+        raise StaleTarget("the element has moved", fix="observe again", details={"what": "place"})
 
 
 def _refuse_unfocused(node: Node | None, live: Live) -> None:

@@ -41,7 +41,13 @@ _WINDOW_PROPERTIES: Final = (
     "WM_PROTOCOLS",
 )
 _MAXIMIZED: Final = ("_NET_WM_STATE_MAXIMIZED_VERT", "_NET_WM_STATE_MAXIMIZED_HORZ")
-_OTHER_ATOMS: Final = ("_NET_WM_STATE_HIDDEN", "_NET_WM_PING", "WM_DELETE_WINDOW", *_MAXIMIZED)
+_OTHER_ATOMS: Final = (
+    "_NET_WM_STATE_HIDDEN",
+    "_NET_WM_STATE_MODAL",
+    "_NET_WM_PING",
+    "WM_DELETE_WINDOW",
+    *_MAXIMIZED,
+)
 
 
 class WindowInfo(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,6 +69,7 @@ class WindowInfo(msgspec.Struct, frozen=True, kw_only=True):
     shadow: Bounds
     minimized: bool
     maximized: bool
+    modal: bool
     viewable: bool
     focused: bool
     active: bool
@@ -79,7 +86,10 @@ class WindowInfo(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WindowPlace(NamedTuple):
-    """Where an application's window really stands. `scale_milli` is device pixels per unit of the asked size × 1000."""
+    """Where an application's window really stands. `scale_milli` is device pixels per unit of the asked size × 1000.
+
+    `modal` is what the toolkit told the window manager.
+    """
 
     window: int
     x: int
@@ -87,6 +97,7 @@ class WindowPlace(NamedTuple):
     width: int
     height: int
     scale_milli: int | None
+    modal: bool = False
 
 
 class Snapshot(NamedTuple):
@@ -99,21 +110,25 @@ class Snapshot(NamedTuple):
 
 
 def locate(snapshot: Snapshot, pid: int, title: str | None, size: tuple[int, int] | None) -> WindowPlace | None:
-    """Return the one window of `pid` that has this title and size, or None where that is not certain.
+    """Return the one window of `pid` that has this title or this size, or None where that is not certain.
 
-    `size` may be in logical units: any whole scale up to four fits.
+    `size` may be in logical units: any whole scale up to four fits. An only window that has neither is another one:
+    the window that is meant may not have been read yet.
     """
     found = [window for window in snapshot.windows if window.pid == pid]
-    if len(found) > 1 and title:
-        found = [window for window in found if window.title == title] or found
-    if len(found) > 1 and size is not None:
-        found = [window for window in found if _scale(window, size) is not None]
+    titled = [window for window in found if window.title == title[: limits.NAME_CHARS_MAX]] if title else found
+    sized = found if size is None else [window for window in found if _scale(window, size) is not None]
+    found = titled or sized
+    if len(found) > 1:
+        found = [window for window in found if window in sized] or found
     if len(found) > 1:
         found = [window for window in found if not window.minimized]
     if len(found) != 1:
         return None
     x, y, width, height = found[0].content
-    return WindowPlace(found[0].id, x, y, width, height, None if size is None else _scale(found[0], size))
+    return WindowPlace(
+        found[0].id, x, y, width, height, None if size is None else _scale(found[0], size), found[0].modal
+    )
 
 
 def owned_by(window: WindowInfo, pid: int) -> bool:
@@ -340,6 +355,7 @@ class WindowTracker:
             shadow=_four(numbers["_GTK_FRAME_EXTENTS"]),
             minimized=hidden or bool(state and state[0] == _ICONIC),
             maximized={server.atom(name) for name in _MAXIMIZED} <= set(numbers["_NET_WM_STATE"]),
+            modal=server.atom("_NET_WM_STATE_MODAL") in numbers["_NET_WM_STATE"],
             viewable=attributes.map_state == xcffib.xproto.MapState.Viewable,
             focused=False,
             active=False,

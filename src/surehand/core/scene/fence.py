@@ -394,7 +394,9 @@ def check_modal(scene: Scene, index: int, surfaces: Sequence[Surface] = (), fron
     Raises:
         BehindModal: with the dialog's title in `observed["dialog"]`.
     """
-    blocker = blocking_modal(scene.surface, surfaces, front_to_back)
+    # The window's own state as it is now, not as it was when the scene was made.
+    own = next((one for one in surfaces if one.surface_id == scene.surface.surface_id), scene.surface)
+    blocker = blocking_modal(own, surfaces, front_to_back)
     label = scene.targets[index].label
     if blocker is not None:
         _refuse_behind(label, blocker.title, blocker.surface_id)
