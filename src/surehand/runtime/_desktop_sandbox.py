@@ -4,10 +4,9 @@ A confined program gets its own user, pid, network, ipc, uts and cgroup namespac
 what an ordinary user could not read; an empty /tmp with nothing but its own desktop's X socket; the desktop's folder
 at its own path. There is no host home, no host socket, no host process and, unless granted, no network.
 
-Programs of one desktop share its display, its buses and its home, nothing else: each has its own sandbox. SysV shared
-memory ids mean another segment in another ipc namespace, so the display server is confined as well, in a namespace of
-its own: a program that names a segment of the host gets an error, not the pixels of the person's applications.
-Shared memory through descriptors (MIT-SHM 1.2) works everywhere.
+Programs of one desktop share its display, its buses and its home, nothing else: each has its own sandbox, and with it
+its own SysV shared memory. Shared memory through descriptors (MIT-SHM 1.2) works everywhere. A display server in the
+host's ipc namespace attaches the host's segments for any client that names one (see `own_ipc`).
 """
 
 from __future__ import annotations
@@ -235,7 +234,8 @@ def confined_server(argv: Sequence[str], etc: Path, *, viewer: Sequence[Path] = 
         argv: The server's absolute path and its arguments.
         etc: The desktop's own configuration, readable.
         viewer: Files it needs to show itself on another display.
-        own_ipc: It gets an ipc namespace of its own.
+        own_ipc: It gets an ipc namespace of its own, and clients outside must share memory through descriptors. Without
+            it, a program inside that guesses the id of a segment of this user sees it through the server.
     """
     arguments = [*_launcher_arguments(), "--unshare-net", *_system_arguments(), "--bind", "/tmp", "/tmp"]  # noqa: S108
     if own_ipc:

@@ -470,7 +470,7 @@ class Gateway:
         if error.gate is None:
             error.gate = str(_gate_of(run))
         try:
-            await self.operations.refused(run.principal, run.operation_id, error)
+            await self.operations.refused(run.principal, run.operation_id, error, run.refusal())
         except SurehandError as fault:
             # The refusal stands either way; a store that is read-only says so to the next effect.
             _log.warning("a refusal was not recorded: %s", fault.code)

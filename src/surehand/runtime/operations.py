@@ -96,8 +96,10 @@ class Operations:
             payload={"operation_id": operation_id, "meaning_key": meaning_key},
         )
 
-    async def refused(self, principal: str, operation_id: str, error: SurehandError) -> None:
-        """Record a refusal; repeats within a second are counted and ride on the next one."""
+    async def refused(
+        self, principal: str, operation_id: str, error: SurehandError, facts: dict[str, str] | None = None
+    ) -> None:
+        """Record a refusal and what it was of; repeats within a second are counted and ride on the next one."""
         key = (principal, operation_id, error.code)
         now = self._clock.monotonic_ms()
         last, repeats = self._refused.get(key, (-_COALESCE_MS, 0))
@@ -107,7 +109,7 @@ class Operations:
         if len(self._refused) >= _COALESCE_KEYS_MAX:
             self._refused.clear()
         self._refused[key] = (now, 0)
-        payload = {**_in_our_words(error), "coalesced": repeats}
+        payload = {**(facts or {}), **_in_our_words(error), "coalesced": repeats}
         await self._append(principal, operation_id, "operation.refused.v1", payload)
 
     async def _append(self, principal: str, operation_id: str, kind: str, payload: dict[str, Any]) -> Event:
@@ -177,4 +179,5 @@ class Operations:
 
 def _in_our_words(error: SurehandError) -> dict[str, Any]:
     """Return what of an error is kept for ever: nothing that came from a screen."""
-    return {"code": error.code, "gate": error.gate or "", "message": error.message}
+    named = {name: error.details[name] for name in ("rule", "what") if isinstance(error.details.get(name), str)}
+    return {"code": error.code, "gate": error.gate or "", "message": error.message, **named}

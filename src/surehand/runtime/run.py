@@ -110,6 +110,16 @@ class Run:
             if value is not None
         }
 
+    def refusal(self) -> dict[str, str]:
+        """Return what was refused, as far as it is known; no text of the request or of a screen."""
+        facts = {
+            "action_hash": self.action_hash,
+            "effect": self.effect,
+            "app": self.aim.app,
+            "place": self.aim.place,
+        }
+        return {name: value for name, value in facts.items() if value}
+
     def receipt(self, backend: str, route: str, effect: Effect, finished_wall_ms: int) -> Receipt:
         """Return the receipt as far as it is known."""
         session = self.session

@@ -67,13 +67,16 @@ class Scenes:
             # A new title may be one that policy closes.
             self._check_read(session, now)
             surface = now
+        previous = session.latest.get(surface_id)
+        same = previous is not None and previous.tree is tree and previous.surface == surface
         scene, session.labels = build_scene(
             tree,
             surface,
-            session.latest.get(surface_id),
+            previous,
             session.labels,
             session=session.session_id,
-            scene_id=session.next_scene_id(),
+            # The same sight is the same scene, seen later.
+            scene_id=previous.scene_id if previous is not None and same else session.next_scene_id(),
             now_ms=self._clock.monotonic_ms(),
             host_opt_ins=desk.opt_ins,
         )

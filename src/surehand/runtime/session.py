@@ -19,7 +19,7 @@ from surehand.model.scene import Capture, Scene, Surface
 from surehand.ports import Actor, Interruptions, Observer, Screen
 
 #: Scenes a session may still refer to; older ones are stale anyway after 30 s.
-_SCENES_KEPT_MAX: Final = 256
+_SCENES_KEPT_MAX: Final = 96
 _CAPTURES_KEPT_MAX: Final = 32
 
 Isolation = Literal["isolated", "display_only", "shared"]
@@ -147,8 +147,11 @@ class Session:
         return f"sc{self.scene_counter}-{self.scene_mark}"
 
     def keep_scene(self, scene: Scene) -> None:
-        """Remember a scene so that its targets can be named for a while."""
+        """Remember a scene so that its targets can be named while it may be acted upon."""
         self.scenes[scene.scene_id] = scene
+        self.scenes.move_to_end(scene.scene_id)
+        while next(iter(self.scenes.values())).expires_at_ms < scene.observed_at_ms:
+            self.scenes.popitem(last=False)
         while len(self.scenes) > _SCENES_KEPT_MAX:
             self.scenes.popitem(last=False)
 
