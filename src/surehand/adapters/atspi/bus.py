@@ -27,7 +27,7 @@ from surehand.adapters.atspi.transport import (
     connect,
 )
 from surehand.adapters.atspi.tree import ApplicationSilent, ApplicationTree
-from surehand.errors import SurehandError, Unavailable
+from surehand.errors import AppNotFound, SurehandError, Unavailable
 from surehand.model.scene import AppIdentity
 
 _REGISTRY_PATH: Final = "/org/a11y/atspi/registry"
@@ -113,6 +113,7 @@ class Bus:
         self._list_doubted = True
         self._lock = asyncio.Lock()
         self._joining: dict[str, asyncio.Task[None]] = {}
+        self._slow: set[str] = set()
         self.applications: dict[str, Application] = {}
         #: Unique names that are listed and could not be looked at, and why.
         self.unreachable: dict[str, SurehandError] = {}
@@ -175,6 +176,7 @@ class Bus:
     def _forget(self, owner: str) -> None:
         application = self.applications.pop(owner, None)
         self.unreachable.pop(owner, None)
+        self._slow.discard(owner)
         if application is not None:
             application.close()
             self._on_change()
@@ -192,22 +194,28 @@ class Bus:
             reply = await self.connection.call(self._registry, ROOT_PATH, calls.ACCESSIBLE, "GetChildren")
             self._list_doubted = False
             listed = [name for name, _ in calls.references(reply) or ()][: limits.APPS_MAX]
-            for owner in set(self.applications) - set(listed):
+            for owner in (self.applications.keys() | self.unreachable.keys() | self._slow) - set(listed):
                 self._forget(owner)
             for owner in listed:
                 if owner not in self.applications and owner not in self._joining:
                     self._joining[owner] = asyncio.create_task(self._join(owner))
-        waiting = list(self._joining.values())
+        # Whoever kept somebody waiting once keeps nobody waiting again.
+        waiting = {owner: task for owner, task in self._joining.items() if owner not in self._slow}
         if waiting:
-            await asyncio.wait(waiting, timeout=limits.APP_PATIENCE_MS / 1000)
+            await asyncio.wait(waiting.values(), timeout=limits.APP_PATIENCE_MS / 1000)
+            self._slow.update(owner for owner, task in waiting.items() if not task.done())
 
     async def _join(self, owner: str) -> None:
         try:
             application = await self._look_at(owner)
+        except AppNotFound:
+            self._forget(owner)
         except SurehandError as error:
             self.unreachable[owner] = error
+            self._slow.add(owner)
         else:
             self.unreachable.pop(owner, None)
+            self._slow.discard(owner)
             self.applications[owner] = application
             self._on_change()
         finally:
@@ -224,7 +232,10 @@ class Bus:
                 Call(BUS_NAME, BUS_PATH, BUS_NAME, "GetConnectionUnixProcessID", "s", (owner,)),
             ]
         )
-        if any(isinstance(reply, Failure) and reply.kind != "refused" for reply in replies):
+        failures = {reply.kind for reply in replies if isinstance(reply, Failure)}
+        if "gone" in failures:
+            raise AppNotFound("the application ended")
+        if failures - {"refused"}:
             raise ApplicationSilent("the application did not answer in time", details={"application": owner})
         toolkit, version, name, address = (calls.string(reply) or "" for reply in replies[:4])
         bus_pid = calls.integer(replies[4]) or 0

@@ -46,8 +46,8 @@ class Entry:
 
     __slots__ = (
         "actions", "bits", "children", "children_cut", "choice", "columns", "description", "doubt", "extents", "failed",
-        "identifier", "interfaces", "key", "labelled_by", "mute", "name", "node", "number", "parent", "path", "role",
-        "stamp", "text", "text_chars", "toolkit_role", "value",
+        "identifier", "interfaces", "key", "labelled_by", "modal", "mute", "name", "node", "number", "parent", "path",
+        "role", "stamp", "text", "text_chars", "toolkit_role", "value",
     )  # fmt: skip
 
     def __init__(self, path: str, parent: str) -> None:
@@ -75,6 +75,8 @@ class Entry:
         self.labelled_by: tuple[str, ...] = ()
         self.columns = 0
         self.choice = ""
+        #: Whether somebody else than its toolkit knows that this window is modal.
+        self.modal = False
         #: Grows with every changed fact; with `key` it says whether `node` still stands.
         self.stamp = 0
         self.key: tuple[object, ...] | None = None
@@ -165,6 +167,8 @@ def node_of(entry: Entry, around: Around, *, owner: str, placement: Placement) -
 def _make(entry: Entry, around: Around, owner: str, placement: Placement) -> Node:
     secret = around.secret or entry.is_password or is_masked(entry)
     states = roles.states_of(entry.bits, entry.role, enabled=around.enabled, showing=around.showing)
+    if entry.modal:
+        states |= {"modal"}
     bounds = placement.to_desktop(entry.extents) if around.showing else None
     name = entry.name
     if not name and entry.role in roles.CAPTION_ROLES and entry.text and not secret:

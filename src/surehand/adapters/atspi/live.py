@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from surehand import limits
 from surehand.adapters.atspi import calls, entries
-from surehand.adapters.atspi.calls import ROOT_PATH
+from surehand.adapters.atspi.calls import ROOT_PATH, Ref
 from surehand.adapters.atspi.entries import Entry
 from surehand.adapters.atspi.geometry import Placement
 from surehand.adapters.atspi.reading import Question, Reader
@@ -22,6 +22,8 @@ from surehand.model.scene import LiveNode
 
 #: Rounds beyond the first for what the last read did not expect.
 _ROUNDS_MAX = 4
+#: What a stand-in takes over: what decides which calls are made, and what no call can tell.
+_EXPECTED_FIELDS = ("number", "role", "toolkit_role", "interfaces", "bits", "name", "columns", "children", "modal")
 _LIVE = entries.FRESH & ~entries.CHILDREN
 
 
@@ -47,7 +49,27 @@ class LiveReader:
         replies = await self._ask([*parents, *(question.call for question in questions)])
         above = dict(zip(fresh, replies[: len(parents)], strict=True))
         await self._settle(questions, replies[len(parents) :], fresh)
-        return {path: self._live(entry, above[path], fresh | chain, placement) for path, entry in fresh.items()}
+        listing = await self._who_lists(fresh, above)
+        return {path: self._live(entry, listing.get(path), fresh | chain, placement) for path, entry in fresh.items()}
+
+    async def _who_lists(self, fresh: dict[str, Entry], above: dict[str, Reply]) -> dict[str, Ref]:
+        """Return who lists each node now.
+
+        Toolkits name other parents than they list children for (the page of a GTK 3 notebook hangs on its tab and
+        names the notebook). What counts is where the tree shows a node, so its lister is asked when the two differ.
+        """
+        found = {path: ref for path, reply in above.items() if (ref := calls.reference(reply)) is not None}
+        doubtful = [path for path, ref in found.items() if fresh[path].parent not in {"", ROOT_PATH, ref[1]}]
+        if not doubtful:
+            return found
+        listers = list(dict.fromkeys(fresh[path].parent for path in doubtful))
+        channel = self._reader.channel
+        replies = await self._ask([channel.ask(path, calls.ACCESSIBLE, "GetChildren") for path in listers])
+        listed = {path: calls.references(reply) or () for path, reply in zip(listers, replies, strict=True)}
+        for path in doubtful:
+            if (self._tree.owner, path) in listed[fresh[path].parent]:
+                found[path] = (self._tree.owner, fresh[path].parent)
+        return found
 
     async def _ask(self, wanted: list[Call]) -> list[Reply]:
         replies = await self._reader.channel.call_many(wanted)
@@ -63,7 +85,17 @@ class LiveReader:
         known = self._tree.entries.get(path)
         entry = Entry(path, "" if known is None else known.parent)
         if known is not None:
-            for field in ("number", "role", "toolkit_role", "interfaces", "bits", "name", "columns", "children"):
+            for field in (
+                "number",
+                "role",
+                "toolkit_role",
+                "interfaces",
+                "bits",
+                "name",
+                "columns",
+                "children",
+                "modal",
+            ):
                 setattr(entry, field, getattr(known, field))
         entry.doubt = _LIVE
         return entry
@@ -124,8 +156,7 @@ class LiveReader:
             entry.doubt &= ~question.fact
         return questions
 
-    def _live(self, entry: Entry, above: Reply, known: dict[str, Entry], placement: Placement) -> LiveNode | None:
-        parent = calls.reference(above)
+    def _live(self, entry: Entry, parent: Ref | None, known: dict[str, Entry], placement: Placement) -> LiveNode | None:
         if entry.failed & entries.CORE or parent is None or entry.bits & BIT_DEFUNCT:
             return None
         around = self._tree.shape.around(entry, known)

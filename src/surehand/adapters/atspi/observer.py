@@ -10,15 +10,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hashlib
-import hmac
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Final, NamedTuple
 
 from surehand import limits
 from surehand.adapters.atspi import calls, entries, letters, roles
 from surehand.adapters.atspi.bus import Application, Bus
 from surehand.adapters.atspi.calls import ROOT_PATH
-from surehand.adapters.atspi.geometry import AS_IS, NOWHERE, Placement, WindowOrigin, place_window
+from surehand.adapters.atspi.geometry import AS_IS, NOWHERE, Placement, WindowModal, WindowOrigin, place_window
 from surehand.adapters.atspi.live import LiveReader
 from surehand.adapters.atspi.transport import Connection, Failure, Reply
 from surehand.adapters.atspi.tree import ApplicationSilent, ApplicationTree
@@ -31,6 +30,8 @@ from surehand.errors import (
 )
 from surehand.model.scene import LiveNode, Surface, Tree
 from surehand.ports import TextSlice
+
+_DIALOG_ROLES: Final = frozenset(["alert", "dialog"])
 
 
 class Window(NamedTuple):
@@ -47,6 +48,8 @@ class AtspiObserver:
         a11y_bus_address: D-Bus address of the desktop's accessibility bus.
         desktop: The desktop's name, put into every surface.
         window_origin: Asks the window system where a window's content is; without it GTK 4 has no places.
+        window_is_modal: Asks it whether a window is modal, for toolkits that do not say it themselves (C05).
+        look_around: Brings the answers of these two up to date.
         native_windows: Tells of windows, so that those without accessibility can be named.
         opt_ins: What the host switched on to make this work; for provenance.
     """
@@ -59,12 +62,16 @@ class AtspiObserver:
         *,
         desktop: str,
         window_origin: WindowOrigin | None = None,
+        window_is_modal: WindowModal | None = None,
+        look_around: Callable[[], Awaitable[object]] | None = None,
         native_windows: letters.NativeWindows | None = None,
         opt_ins: tuple[str, ...] = (),
     ) -> None:
         self.desktop = desktop
         self.opt_ins = opt_ins
         self._locate = window_origin
+        self._is_modal = window_is_modal
+        self._look_around = look_around
         self._native_windows = native_windows
         self._stirred = asyncio.Event()
         self._bus = Bus(a11y_bus_address, self._stirred.set)
@@ -110,7 +117,9 @@ class AtspiObserver:
 
     async def _surfaces_of(self, application: Application) -> list[Surface]:
         async with application.lock:
-            await self._answer(application, self._ask_barrier(application, ROOT_PATH))
+            barrier = self._ask_barrier(application, ROOT_PATH)
+            await self._look()
+            await self._answer(application, barrier)
             tree = application.tree
             if application.profile.trust != "events":
                 tree.doubt(ROOT_PATH, entries.CHILDREN)
@@ -138,8 +147,8 @@ class AtspiObserver:
         return showing
 
     def _surface(self, application: Application, path: str) -> Surface:
-        entry = application.tree.entries[path]
         placement = self._placement(application, path)
+        entry = application.tree.entries[path]
         around = entries.Around(enabled=entries.is_enabled(entry, application.profile, above=True))
         node = entries.node_of(entry, around, owner=application.owner, placement=placement)
         return Surface(
@@ -156,6 +165,12 @@ class AtspiObserver:
             handle=node.handle,
         )
 
+    async def _look(self) -> None:
+        if self._look_around is not None:
+            # Nothing can be pointed at on a display that is gone.
+            with contextlib.suppress(Unavailable):
+                await self._look_around()
+
     def _placement(self, application: Application, path: str) -> Placement:
         entry = application.tree.entries.get(path)
         relative = application.profile.window_extents
@@ -168,12 +183,20 @@ class AtspiObserver:
             title=entry.name,
             locate=self._locate,
         )
+        if application.profile.unsaid_modal:
+            application.tree.know_modal(path, self._says_modal(application, entry))
         if relative:
             return placement
         # Pop-ups have no window of their own title; an application has one scale.
         if placement.scale_milli != AS_IS.scale_milli:
             self._scales[application.owner] = placement.scale_milli
         return Placement(scale_milli=self._scales.get(application.owner, AS_IS.scale_milli))
+
+    def _says_modal(self, application: Application, entry: entries.Entry) -> bool:
+        if self._is_modal is None or entry.extents is None:
+            # Nobody to ask: refusing what stands behind a dialog is safe, pressing it is not.
+            return entry.role in _DIALOG_ROLES
+        return self._is_modal(application.identity.pid, entry.name, entry.extents[2:])
 
     # --- trees ------------------------------------------------------------------------------------------------
 
@@ -196,6 +219,7 @@ class AtspiObserver:
         self._doubt_silent(application, path)
         # What is already in doubt is read while the barrier is on its way; what signals then put in doubt, after it.
         barrier = self._ask_barrier(application, path)
+        await self._look()
         if not tree.was_built(path):
             await self._answer(application, barrier)
             self._layouts_seen[application.owner + path] = application.layouts
@@ -298,7 +322,9 @@ class AtspiObserver:
             tree.expect_items(application.tree)
         await tree.refresh_windows()
         await tree.refresh(window.path)
-        return tree.build(window.path, self._placement(application, window.path))
+        placement = self._placement(application, window.path)
+        tree.know_modal(window.path, application.tree.entries[window.path].modal)
+        return tree.build(window.path, placement)
 
     async def changed(self, surface_id: str, after_version: int, timeout_ms: int) -> bool:
         """Wait until the surface's tree has a version above `after_version`; false at the time-out."""
@@ -348,6 +374,7 @@ class AtspiObserver:
         wanted = [path for path in paths.values() if path is not None]
         if application.hung:
             raise letters.silent(application)
+        await self._look()
         try:
             found = await LiveReader(application.tree).read(wanted, self._placement(application, window.path))
         except ApplicationSilent as error:
@@ -369,56 +396,34 @@ class AtspiObserver:
         entry = window.application.tree.entries.get(_path_of(handle, window.application) or "")
         if node.node.secret or (entry is not None and entry.is_password):
             raise SecureSurface("the element holds a secret")
-        channel = window.application.channel
-        path = handle.removeprefix(window.application.owner)
+        return await self._text(window.application, _path_of(handle, window.application) or "", start, end)
+
+    async def _text(self, application: Application, path: str, start: int, end: int) -> TextSlice:
+        channel = application.channel
         total = calls.integer((await channel.call_many([channel.get(path, calls.TEXT, "CharacterCount")]))[0])
         if total is None:
-            whole = node.node.value if node.node.value is not None else node.node.name
-            return TextSlice(text=whole[start : None if end < 0 else end], start=start, total_chars=len(whole))
-        start = min(max(0, start), total)
-        end = total if end < 0 else min(end, total)
-        end = min(end, start + limits.TEXT_CHARS_PER_READ_MAX)
-        if end <= start:
-            return TextSlice(text="", start=start, total_chars=total)
-        reply = (await channel.call_many([channel.ask(path, calls.TEXT, "GetText", "ii", start, end)]))[0]
-        if isinstance(reply, Failure) or not reply or not isinstance(reply[0], str):
-            raise Unavailable("the application does not give its text")
-        return TextSlice(text=reply[0], start=start, total_chars=total)
-
-    async def selection(self, surface_id: str, handle: str) -> tuple[int, int] | None:
-        """Return an element's selection as (start, length), its caret as length 0; None where it tells neither."""
-        window = await self._window(surface_id)
-        channel = window.application.channel
-        path = handle.removeprefix(window.application.owner)
-        selected, caret = await channel.call_many(
-            [channel.ask(path, calls.TEXT, "GetSelection", "i", 0), channel.get(path, calls.TEXT, "CaretOffset")]
-        )
-        if not isinstance(selected, Failure) and len(selected) == 2 and selected[0] != selected[1]:
-            start, end = sorted(int(place) for place in selected)
-            return start, end - start
-        at = calls.integer(caret)
-        return None if at is None or at < 0 else (at, 0)
-
-    async def equals(self, surface_id: str, handle: str, expected: str) -> bool | None:
-        """Compare an element's whole text with `expected` here; only the answer leaves. None where it is not given.
-
-        Password fields of most toolkits give bullets or nothing; that is no answer, not a difference.
-        """
-        window = await self._window(surface_id)
-        channel = window.application.channel
-        path = handle.removeprefix(window.application.owner)
-        reply = (await channel.call_many([channel.ask(path, calls.TEXT, "GetText", "ii", 0, -1)]))[0]
-        if isinstance(reply, Failure) or not reply or not isinstance(reply[0], str):
-            return None
-        if hmac.compare_digest(reply[0].encode("utf-8", "replace"), expected.encode("utf-8", "replace")):
-            return True
-        hidden = len(set(reply[0])) <= 1
-        return None if hidden else False
+            raise TargetNotFound("the element holds no text")
+        wide = application.profile.utf16_offsets
+        if wide:  # units cannot be counted without the text before them
+            total = min(total, limits.VALUE_BYTES_MAX)
+        first, last = (0, total) if wide else _range(start, end, total)
+        text = ""
+        if last > first:
+            reply = (await channel.call_many([channel.ask(path, calls.TEXT, "GetText", "ii", first, last)]))[0]
+            if isinstance(reply, Failure) or not reply or not isinstance(reply[0], str):
+                raise Unavailable("the application does not give its text")
+            text = reply[0]
+        if wide:
+            total = len(text)
+            first, last = _range(start, end, total)
+            text = text[first:last]
+        return TextSlice(text=text, start=first, total_chars=total)
 
     # --- who does not answer ----------------------------------------------------------------------------------
 
     async def dead_letters(self) -> tuple[dict[str, Any], ...]:
         """Return applications that are present and do not answer or show no tree, each with its error value."""
+        await self._bus.refresh()
         return tuple(letters.dead_letters(self._bus, self._native_windows))
 
     # --- for acting -------------------------------------------------------------------------------------------
@@ -445,6 +450,13 @@ class AtspiObserver:
         if application is None or not slash:
             raise TargetNotFound("the element's application is gone")
         return application.channel.connection, application.channel.destination, slash + rest
+
+
+def _range(start: int, end: int, total: int) -> tuple[int, int]:
+    """Return a range inside a text, no longer than one page."""
+    first = min(max(0, start), total)
+    last = total if end < 0 else min(end, total)
+    return first, max(first, min(last, first + limits.TEXT_CHARS_PER_READ_MAX))
 
 
 def _surface_id(application: Application, path: str) -> str:

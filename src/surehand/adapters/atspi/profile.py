@@ -34,7 +34,9 @@ class Profile(NamedTuple):
             are listed again only when their number or their indexes changed.
         unsignalled_focus: The focus may move without a signal when what had it goes away.
         idle_captions: Labels list clipboard and link actions that do nothing with them; they are not read.
+        utf16_offsets: Text offsets count UTF-16 units.
         property_means_all: Whatever changes about an object is signalled as its name or a state.
+        unsaid_modal: A modal dialog has no state that says so; the window system knows.
         range_clamps: `GetText` with an end beyond the text gives the text, instead of nothing.
     """
 
@@ -56,6 +58,8 @@ class Profile(NamedTuple):
     unstable_trees: bool = False
     unsignalled_focus: bool = False
     idle_captions: bool = False
+    utf16_offsets: bool = False
+    unsaid_modal: bool = False
 
 
 #: GTK 3.24.38 with at-spi2-core 2.46.
@@ -86,7 +90,15 @@ GTK4: Final = Profile(
 )
 #: Qt 5.15.8. `Properties.GetAll` crashes the application and must never be sent; `GetItems` is empty; inserts and
 #: removals, values, and whatever happens to items that are no widgets (cells, menu items) are not signalled.
-QT5: Final = Profile("qt5", trust="swept", showing_by_chain=True, unsignalled_values=True, unstable_trees=True)
+QT5: Final = Profile(
+    "qt5",
+    trust="swept",
+    showing_by_chain=True,
+    unsignalled_values=True,
+    unstable_trees=True,
+    utf16_offsets=True,
+    unsaid_modal=True,
+)
 #: Qt 6 is read like Qt 5 until it is proven to do better.
 QT6: Final = QT5._replace(family="qt6", ids=True)
 CHROMIUM: Final = Profile("chromium", bulk="first", attribute_ids=True)

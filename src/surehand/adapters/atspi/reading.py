@@ -296,6 +296,8 @@ class Reader:
         raw = (calls.string(reply) or "").replace(_EMBEDDED_OBJECT, "")
         more = (entry.text_chars or 0) > limits.FIELD_BYTES_STORED_MAX
         self._set(entry, "text", calls.cut(raw, more=more))
+        if self.profile.utf16_offsets and not more:
+            self._set(entry, "text_chars", len(raw))
 
     def _take_children(self, question: Question, reply: Reply) -> Iterator[Question]:
         entry = question.entry

@@ -157,6 +157,14 @@ class ApplicationTree:
         if len(self._added) < limits.CHILDREN_READ_MAX:
             self._added[path] = parent
 
+    def know_modal(self, window: str, modal: bool) -> None:
+        """Take what somebody else than the toolkit knows of a window."""
+        entry = self.entries.get(window)
+        if entry is not None and entry.modal != modal:
+            entry.modal = modal
+            entry.stamp += 1
+            self.revision += 1
+
     def _walk(self, path: str) -> Iterator[Entry]:
         seen: set[str] = set()
         waiting = [path]
