@@ -15,6 +15,7 @@ from surehand.adapters.atspi.observer import AtspiObserver
 from surehand.errors import SecureSurface, TargetNotFound, Unavailable, WindowNotFound
 from surehand.testing.desktop import IsolatedDesktop
 from surehand.testing.fixture_app import TOOLKITS, FixtureApp
+from tests.unit.atspi.peers import scripted
 
 pytestmark = pytest.mark.desktop
 
@@ -329,14 +330,16 @@ async def test_an_application_that_dies_in_the_middle_of_a_read_costs_no_second(
 
 
 async def test_a_silent_bus_is_unavailable_in_time(tmp_path):
-    server = await asyncio.start_unix_server(lambda _, __: asyncio.Event().wait(), tmp_path / "bus")
-    observer = AtspiObserver(f"unix:path={tmp_path}/bus", desktop="d")
-    started = time.monotonic()
-    with pytest.raises(Unavailable):
-        await observer.start()
-    assert time.monotonic() - started < 2 * limits.APP_CALL_MS_MAX / 1000
-    await observer.close()
-    server.close()
+    async def mute(_):
+        await asyncio.Event().wait()
+
+    async with scripted(tmp_path / "bus", mute) as address:
+        observer = AtspiObserver(address, desktop="d")
+        started = time.monotonic()
+        with pytest.raises(Unavailable):
+            await observer.start()
+        assert time.monotonic() - started < 2 * limits.APP_CALL_MS_MAX / 1000
+        await observer.close()
     absent = AtspiObserver(f"unix:path={tmp_path}/absent", desktop="d")
     with pytest.raises(Unavailable):
         await absent.start()
