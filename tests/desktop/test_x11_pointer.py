@@ -205,7 +205,7 @@ async def test_what_the_final_fence_refuses_is_not_sent(on: Stage, target: Targe
 
 
 async def test_the_live_state_is_read_before_and_given_to_the_fence(shared: Display, target: Target) -> None:
-    node = Node(handle="h1", role="button", bounds=(0, 0, 1, 1))
+    node = Node(handle="h1", role="button", bounds=tuple(target.entry["bounds"]))
     asked: list[Any] = []
 
     async def read(surface_id: str, handles: Any) -> dict[str, LiveNode | None]:
@@ -218,6 +218,22 @@ async def test_the_live_state_is_read_before_and_given_to_the_fence(shared: Disp
     assert asked == [(attempt.surface.surface_id, ("h1", "h2"))]
     assert attempt.entered[0]["h2"] is None
     assert attempt.entered[0]["h1"].node is node
+
+
+async def test_a_place_that_the_element_has_left_is_refused(shared: Display, target: Target) -> None:
+    x, y, width, height = target.entry["bounds"]
+    node = Node(handle="h1", role="button", bounds=(x, y, width, height))
+    moved = Node(handle="h1", role="button", bounds=(x, y + height // 2 + 1, width, height))
+
+    async def read(_: str, __: Any) -> dict[str, LiveNode | None]:
+        return {"h1": LiveNode(node=moved, parent="")}
+
+    async with stage(shared, live_reader=read) as on:
+        attempt = RecordingAttempt(Click(), target.entry, point=target.middle, node=node, fence_handles=("h1",))
+        with pytest.raises(StaleTarget):
+            await on.actor.perform(attempt)
+    assert not attempt.entered
+    assert target.painter.buttons() == []
 
 
 async def test_a_busy_event_loop_ends_in_a_refusal_and_a_free_server(

@@ -13,6 +13,7 @@ import os
 import select
 import struct
 import subprocess
+import tempfile
 import threading
 import time
 import zlib
@@ -39,9 +40,6 @@ class Clock:
 
 def environment(display: str, **more: str) -> dict[str, str]:
     base = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", "LC_ALL": "C.UTF-8", "DISPLAY": display}
-    for name in ("HOME", "XDG_RUNTIME_DIR"):
-        if name in os.environ:
-            base[name] = os.environ[name]
     return base | {"NO_AT_BRIDGE": "1", "GTK_A11Y": "none"} | more
 
 
@@ -52,11 +50,14 @@ class Display:
         self.name = name
         self.server = server
         self._programs: list[subprocess.Popen[bytes]] = []
+        # A home of its own: programs remember sizes and states between two starts.
+        self._home = tempfile.TemporaryDirectory(prefix="surehand-test-", ignore_cleanup_errors=True)
 
     def launch(self, *argv: str, **options: Any) -> subprocess.Popen[bytes]:
         more = options.pop("env", {})
         options.setdefault("stdout", subprocess.DEVNULL)
         options.setdefault("stderr", subprocess.DEVNULL)
+        more = {"HOME": self._home.name, "XDG_RUNTIME_DIR": self._home.name, "GSETTINGS_BACKEND": "memory"} | more
         program = subprocess.Popen(argv, env=environment(self.name, **more), **options)
         self._programs.append(program)
         return program
@@ -70,6 +71,7 @@ class Display:
         for program in reversed(self._programs):
             end(program)
         end(self.server)
+        self._home.cleanup()
 
 
 def end(program: subprocess.Popen[bytes]) -> None:

@@ -185,8 +185,6 @@ class X11Actor:
         else:
             units = plan_press(action.chords)
         window = await self._shown_window(attempt)
-        live = await self._live(attempt)
-        _refuse_unfocused(attempt.node, live)
         injector, fence = self._delivery.injector, self._delivery.fence
         managed = self._screen.snapshot.managed
 
@@ -199,10 +197,17 @@ class X11Actor:
 
             return unit
 
+        async def read_live() -> Live:
+            live = await self._live(attempt)
+            _refuse_unfocused(attempt.node, live)
+            return live
+
         if not units:
-            attempt.enter(live)
+            attempt.enter(await read_live())
             return Dispatched(status="done", route=KEYBOARD, output={"delivered": 0, "units": 0})
-        return await self._delivery.deliver(attempt, window, live, [checked(i) for i in range(len(units))], KEYBOARD)
+        return await self._delivery.deliver(
+            attempt, window, read_live, [checked(i) for i in range(len(units))], KEYBOARD
+        )
 
     # --- pointer --------------------------------------------------------------------------------------------
 
@@ -210,10 +215,10 @@ class X11Actor:
         place = _place(attempt)
         window = await self._shown_window(attempt)
         _refuse_other_pixels(attempt, window)
-        live = await self._live(attempt)
-        _refuse_moved(attempt, live)
         units = [self._checked(attempt, window, send) for send in await self._sends(action, place)]
-        return await self._delivery.deliver(attempt, window, live, units, POINTER, pointer=True)
+        return await self._delivery.deliver(
+            attempt, window, lambda: self._live_in_place(attempt), units, POINTER, pointer=True
+        )
 
     async def _sends(self, action: Click | Hover | Move | Hold | Scroll, place: Place) -> list[Callable[[], None]]:
         """Return what sends each unit of a pointer action."""
@@ -251,8 +256,6 @@ class X11Actor:
         start, end = _place(attempt), attempt.path[-1]
         window = await self._shown_window(attempt)
         _refuse_other_pixels(attempt, window)
-        live = await self._live(attempt)
-        _refuse_moved(attempt, live)
         injector, fence = self._delivery.injector, self._delivery.fence
         held = await self._button(BUTTONS[action.button])
         injector.ledger.check_press(held)
@@ -277,7 +280,9 @@ class X11Actor:
         steps = [step(place) for place in plan_drag(start, attempt.path, limits.DRAG_STEPS)]
         units = [self._checked(attempt, window, press), *steps, drop]
         # Applications decide on a drag as they read its steps, so each is read before the next is sent.
-        return await self._delivery.deliver(attempt, window, live, units, POINTER, pointer=True, paced=True)
+        return await self._delivery.deliver(
+            attempt, window, lambda: self._live_in_place(attempt), units, POINTER, pointer=True, paced=True
+        )
 
     async def _release(self, attempt: Attempt, action: Release) -> Dispatched:
         held = await self._button(BUTTONS[action.button])
@@ -321,10 +326,14 @@ class X11Actor:
         return window
 
     async def _live(self, attempt: Attempt) -> Live:
-        # Before the grab, because an application may need the display server to answer.
         if self._live_reader is None or not attempt.fence_handles:
             return {}
         return await self._live_reader(attempt.surface.surface_id, attempt.fence_handles)
+
+    async def _live_in_place(self, attempt: Attempt) -> Live:
+        live = await self._live(attempt)
+        _refuse_moved(attempt, live)
+        return live
 
 
 def _place(attempt: Attempt) -> Place:

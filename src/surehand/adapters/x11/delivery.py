@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import contextlib
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
 from surehand import limits
@@ -34,18 +34,20 @@ Live = Mapping[str, LiveNode | None]
 #: Checks one unit and returns what sends it; None when keycodes must be given back before. Runs on the X thread with
 #: the server grabbed.
 Unit = Callable[[], Callable[[], None] | None]
+#: Reads what the final fence compares, when the delivery's turn has come; may refuse.
+ReadLive = Callable[[], Awaitable[Live]]
 
 
 class _Line:
     """The line between nothing and an effect, crossed once. Used on the event loop."""
 
     def __init__(self, attempt: Attempt, live: Live) -> None:
-        self._attempt = attempt
+        self.attempt = attempt
         self._live = live
         self.crossed = False
 
     def cross(self) -> None:
-        self._attempt.enter(self._live)
+        self.attempt.enter(self._live)
         self.crossed = True
 
 
@@ -114,7 +116,7 @@ class Delivery:
         self,
         attempt: Attempt,
         window: WindowInfo,
-        live: Live,
+        read_live: ReadLive,
         units: Sequence[Unit],
         route: str,
         *,
@@ -135,7 +137,9 @@ class Delivery:
         """
         async with self._turn:
             try:
-                return await self._deliver(attempt, window, live, units, route, pointer=pointer, paced=paced)
+                # Read in turn, and before the server is grabbed: an application may need the server to answer.
+                line = _Line(attempt, await read_live())
+                return await self._deliver(line, window, units, route, pointer=pointer, paced=paced)
             finally:
                 await asyncio.shield(self._let_go())
 
@@ -200,18 +204,17 @@ class Delivery:
 
     async def _deliver(
         self,
-        attempt: Attempt,
+        line: _Line,
         window: WindowInfo,
-        live: Live,
         units: Sequence[Unit],
         route: str,
         *,
         pointer: bool,
         paced: bool,
     ) -> Dispatched:
-        line, through = _Line(attempt, live), True
+        through = True
         for index, unit in enumerate(units):
-            attempt.checkpoint(index)
+            line.attempt.checkpoint(index)
             try:
                 await self._one(line, window, unit)
             except SurehandError as error:

@@ -6,7 +6,7 @@ with that window, and never to a program that has taken the keyboard for itself,
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import xcffib
 import xcffib.res
@@ -16,11 +16,19 @@ from surehand import limits
 from surehand.adapters.x11.connection import Vanished, XServer
 from surehand.adapters.x11.windows import WindowInfo, client_pid
 from surehand.errors import FocusRequired, SecureSurface, StaleTarget, TargetNotActionable
+from surehand.model.scene import Bounds
 
 _GRAB_OK: Final = frozenset({xcffib.xproto.GrabStatus.Success, xcffib.xproto.GrabStatus.NotViewable})
 #: Structure besides substructure, because Qt addresses its answers to pings that way.
 _ROOT_EVENTS: Final = xcffib.xproto.EventMask.SubstructureNotify | xcffib.xproto.EventMask.StructureNotify
 _FOCUS_NOWHERE: Final = frozenset({xcffib.xproto.InputFocus._None, xcffib.xproto.InputFocus.PointerRoot})  # noqa: SLF001
+
+
+class _Loose(NamedTuple):
+    """The owner and the place of a window that nobody manages."""
+
+    pid: int | None
+    bounds: Bounds
 
 
 class Fence:
@@ -30,8 +38,8 @@ class Fence:
         self._server = server
         self._resource = server.extension(xcffib.res)
         self._resource.QueryVersion(1, 2).reply()
-        #: Shown windows that no window manager manages (menus, tooltips, lock screens) and their owners' pids.
-        self._loose: dict[int, int | None] = {}
+        #: Shown windows that no window manager manages: menus, tooltips, lock screens.
+        self._loose: dict[int, _Loose] = {}
         core = server.core
         core.ChangeWindowAttributes(server.root, xcffib.xproto.CW.EventMask, [_ROOT_EVENTS])
         for window in core.QueryTree(server.root).reply().children:
@@ -40,12 +48,14 @@ class Fence:
             except Vanished:
                 continue
             if attributes.override_redirect and attributes.map_state == xcffib.xproto.MapState.Viewable:
-                self._loose[window] = self._pid(window)
+                self._meet(window)
 
     def handle(self, event: Any) -> None:
         """Follow unmanaged windows."""
         if isinstance(event, xcffib.xproto.MapNotifyEvent) and event.override_redirect:
-            self._loose[event.window] = self._pid(event.window)
+            self._meet(event.window)
+        elif isinstance(event, xcffib.xproto.ConfigureNotifyEvent) and event.window in self._loose:
+            self._loose[event.window] = _Loose(self._loose[event.window].pid, _bounds(event))
         elif isinstance(event, xcffib.xproto.UnmapNotifyEvent | xcffib.xproto.DestroyNotifyEvent):
             self._loose.pop(event.window, None)
 
@@ -73,7 +83,8 @@ class Fence:
         path = self._path_at(x, y)
         if window.id in path:
             return path[0]
-        if popups and path and path[0] in self._loose and window.pid is not None and self._loose[path[0]] == window.pid:
+        popup = self._loose.get(path[0]) if popups and path else None
+        if popup is not None and window.pid is not None and popup.pid == window.pid:
             return path[0]
         raise StaleTarget(
             "another window is at that place" if path else "no window is at that place",
@@ -100,7 +111,8 @@ class Fence:
             raise FocusRequired("another window has the keyboard", fix="focus the window first")
         if active is not None and server.numbers(active)[:1] not in {(window.id,), ()}:
             raise FocusRequired("another window is active", fix="focus the window first")
-        if any(pid != window.pid for pid in self._loose.values()):
+        # Asking disturbs every program a little, so it is done only where somebody could have taken the keyboard.
+        if any(loose.pid != window.pid and self._is_seen(loose.bounds) for loose in self._loose.values()):
             self._check_grab()
 
     def _check_grab(self) -> None:
@@ -144,6 +156,25 @@ class Fence:
             raise StaleTarget("the window is gone", fix="observe again") from error
         return path
 
+    def _meet(self, window: int) -> None:
+        try:
+            geometry = self._server.core.GetGeometry(window).reply()
+        except Vanished:
+            return
+        self._loose[window] = _Loose(self._pid(window), _bounds(geometry))
+
+    def _is_seen(self, bounds: Bounds) -> bool:
+        """Return whether any of it is on the screen; window managers keep helpers of one pixel outside."""
+        x, y, width, height = bounds
+        screen = self._server.screen
+        return (
+            min(width, height) > 1
+            and x + width > 0
+            and y + height > 0
+            and x < screen.width_in_pixels
+            and y < screen.height_in_pixels
+        )
+
     def _pid(self, window: int) -> int | None:
         return client_pid(self._resource, window)
 
@@ -153,3 +184,7 @@ class Fence:
             if title:
                 return title[: limits.NAME_CHARS_MAX]
         return ""
+
+
+def _bounds(geometry: Any) -> Bounds:
+    return (geometry.x, geometry.y, geometry.width, geometry.height)

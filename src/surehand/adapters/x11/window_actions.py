@@ -20,6 +20,7 @@ _CW: Final = xcffib.xproto.ConfigWindow
 _TO_MANAGER: Final = xcffib.xproto.EventMask.SubstructureRedirect | xcffib.xproto.EventMask.SubstructureNotify
 _PAGER: Final = 2  # source indication: acts for the person, so a manager must not hold it back
 _ICONIC: Final = 3
+_REMOVE: Final = 0
 _ADD: Final = 1
 _STATIC_GRAVITY: Final = 10  # x and y are the client's own, as in the window list
 _HAS_X, _HAS_Y, _HAS_WIDTH, _HAS_HEIGHT = (1 << bit for bit in range(8, 12))
@@ -97,10 +98,14 @@ def _close(window: WindowInfo, *, managed: bool) -> WindowPlan:
 
 def _maximize(window: WindowInfo) -> WindowPlan:
     def send(server: XServer) -> None:
-        both = [server.atom(f"_NET_WM_STATE_MAXIMIZED_{way}") for way in ("VERT", "HORZ")]
-        _tell_manager(server, window.id, "_NET_WM_STATE", (_ADD, *both, _PAGER))
+        _change_state(server, window, _ADD)
 
     return WindowPlan(send, lambda seen: _is(seen, window.id, lambda now: now.maximized))
+
+
+def _change_state(server: XServer, window: WindowInfo, change: int) -> None:
+    both = [server.atom(f"_NET_WM_STATE_MAXIMIZED_{way}") for way in ("VERT", "HORZ")]
+    _tell_manager(server, window.id, "_NET_WM_STATE", (change, *both, _PAGER))
 
 
 def _place(
@@ -119,6 +124,8 @@ def _place(
             bits = (_HAS_X, _HAS_Y, _HAS_WIDTH, _HAS_HEIGHT)
             flags = sum(bit for bit, number in zip(bits, wanted.values(), strict=True) if number is not None)
             flags |= _STATIC_GRAVITY | _PAGER << 12
+            if window.maximized:
+                _change_state(server, window, _REMOVE)  # a maximised window keeps its place and size
             _tell_manager(server, window.id, "_NET_MOVERESIZE_WINDOW", (flags, *(n or 0 for n in wanted.values())))
             return
         masks = (_CW.X, _CW.Y, _CW.Width, _CW.Height)
