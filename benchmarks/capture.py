@@ -15,9 +15,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from tests.desktop.x11_support import Clock, display, surface, window
+
 from surehand.adapters.x11 import png
 from surehand.adapters.x11.screen import X11Screen
-from tests.desktop.x11_support import Clock, display, surface, window
 
 ROUNDS = 60
 
