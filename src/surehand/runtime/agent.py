@@ -24,6 +24,7 @@ from surehand.errors import (
     InvalidRequest,
     SurehandError,
     TargetNotFound,
+    Unavailable,
 )
 from surehand.model.outcome import UNKNOWN_STATEMENT, Reply
 from surehand.model.record import to_value
@@ -61,6 +62,8 @@ async def surfaces_of(parts: Parts, session: Session, where: p.Where) -> tuple[S
         return found
     named = tuple(surface for surface in found if _is_app(surface, where.app))
     if not named:
+        if any(_is_app(surface, where.app) for surface in desk_of(session).silent.values()):
+            raise Unavailable("the application does not answer", fix="wait until it responds, or quit it")
         running = sorted({surface.app.key for surface in found})
         raise AppNotFound(
             f"no running application is called {where.app}",

@@ -88,17 +88,20 @@ class Gateway:
         Cancelling the caller cancels the run only while nothing was dispatched; the run itself always ends.
         """
         key = (session.principal, request.operation_id)
-        run = self._running.get(key)
+        while (run := self._running.get(key)) is not None:
+            same = await self._is_same(run, session, request)
+            if same is False:
+                return await self._refuse(
+                    self._start(session, request, 0),
+                    Conflict("this operation id is in flight for something else", gate=Gate.IDEMPOTENCY),
+                )
+            if same:
+                break
         if run is None:
             run = self._start(session, request, wait_approval_ms)
             self._running[key] = run
             run.task = asyncio.get_running_loop().create_task(self._drive(run))
             run.task.add_done_callback(lambda _: self._running.pop(key, None))
-        elif not await self._is_same(run, session, request):
-            return await self._refuse(
-                self._start(session, request, 0),
-                Conflict("this operation id is in flight for something else", gate=Gate.IDEMPOTENCY),
-            )
         if run.task is None:
             raise InternalError("a run without a task")
         run.waiters += 1
@@ -163,17 +166,23 @@ class Gateway:
             wait_approval_ms=wait_approval_ms,
         )
 
-    async def _is_same(self, run: Run, session: Session, request: Request) -> bool:
-        """Say whether a second caller means what is in flight."""
+    async def _is_same(self, run: Run, session: Session, request: Request) -> bool | None:
+        """Say whether a second caller means what is in flight; None where that ended before anybody knew."""
         if request == run.request and session is run.session:
             return True
+        await run.identified.wait()
+        if not run.action_hash:
+            if run.task is not None:
+                await asyncio.wait([run.task])
+            return None
         other = self._start(session, request, 0)
         try:
             aim = await self.resolver.look_up(session, request)
         except TargetError:
-            return False
+            # What is in flight may just have taken its target away; it still is the same.
+            aim = run.aim
         self._hash(other, aim.app, aim.place)
-        return bool(run.action_hash) and other.action_hash == run.action_hash
+        return other.action_hash == run.action_hash
 
     async def _drive(self, run: Run) -> Reply:
         """Run the path; whatever happens before the claim is a refusal, whatever after it an honest end."""
@@ -190,6 +199,8 @@ class Gateway:
                     run, _lost("Surehand failed after the claim."), Dispatched(status="unknown", route=""), ""
                 )
             return await self._refuse(run, InternalError("a defect of Surehand; nothing was done"))
+        finally:
+            run.identified.set()
 
     async def _path(self, run: Run) -> Reply:
         safety.check_known_action(run.request.action)
@@ -220,6 +231,7 @@ class Gateway:
             self._hash(run, claim.app, claim.place)
         else:
             self._hash(run, run.aim.app, run.aim.place)
+        run.identified.set()
         verdict = idempotency(stored, None, run.action_hash)
         if isinstance(verdict, Replay):
             return self._reply(run, verdict.terminal, verdict.proof, replayed=True)

@@ -190,6 +190,8 @@ class Resolver:
         windows = await desk.siblings(aim.surface)
         own = next((one for one in windows if one.surface_id == surface_id), None)
         if own is None:
+            # Gone, or silent; a read tells which.
+            await desk.observer_of(surface_id).read(surface_id)
             desk.forget(surface_id)
             raise WindowNotFound("the window is gone", fix="list the surfaces again", details={"surface": surface_id})
         desk.update(own)

@@ -38,6 +38,8 @@ class Run:
     task: asyncio.Task[Reply] | None = None
     waiters: int = 0
     cancelled: asyncio.Event = field(default_factory=asyncio.Event)
+    #: Set once `action_hash` says what is meant, or it is clear that nothing will.
+    identified: asyncio.Event = field(default_factory=asyncio.Event)
     operation: Operation = field(default_factory=Operation)
     aim: Aim = field(default_factory=Aim)
     action_hash: str = ""

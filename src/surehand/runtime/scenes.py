@@ -37,7 +37,7 @@ class Scenes:
             except Exception:  # noqa: BLE001, S112 - a surface that may not be read is not listed, whatever the reason
                 continue
             found.append(surface)
-        known = {surface.surface_id for surface in found}
+        known = {surface.surface_id for surface in found} | desk_of(session).silent.keys()
         for gone in session.latest.keys() - known:
             del session.latest[gone]
         session.labels = forget(session.labels, session.labels.surfaces.keys() - known)

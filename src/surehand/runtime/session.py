@@ -9,12 +9,12 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Set
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from surehand.core.scene.labels import LabelTable
-from surehand.errors import WindowNotFound
+from surehand.errors import SurehandError, Unavailable, WindowNotFound
 from surehand.model.scene import Capture, Scene, Surface
 from surehand.ports import Actor, Interruptions, Observer, Screen
 
@@ -40,6 +40,8 @@ class Desk:
     closers: list[Callable[[], Awaitable[None]]] = field(default_factory=list)
     opt_ins: tuple[str, ...] = ()
     generation: str = ""
+    #: Windows of applications that did not answer when the windows were listed last.
+    silent: dict[str, Surface] = field(default_factory=dict)
     #: Pointer and keyboard belong to one operation at a time; input of two would interleave.
     input_turn: asyncio.Lock = field(default_factory=asyncio.Lock)
     _app_turns: dict[int, asyncio.Lock] = field(default_factory=dict)
@@ -53,10 +55,23 @@ class Desk:
             for surface in await observer.surfaces():
                 found[surface.surface_id] = surface
                 self._owners[surface.surface_id] = observer
-        self._surfaces = found
-        for gone in self._owners.keys() - found.keys():
+        self.silent = await self._silent(self._surfaces.keys() - found.keys())
+        self._surfaces = found | self.silent
+        for gone in self._owners.keys() - self._surfaces.keys():
             del self._owners[gone]
         return tuple(found.values())
+
+    async def _silent(self, unlisted: Set[str]) -> dict[str, Surface]:
+        """Return those windows of before whose application does not answer: they are neither there nor gone."""
+        if not unlisted:
+            return {}
+        letters = [letter for observer in self.observers for letter in await observer.dead_letters()]
+        pids = {letter["pid"] for letter in letters if letter["error"]["code"] == Unavailable.default_code}
+        return {
+            surface_id: self._surfaces[surface_id]
+            for surface_id in unlisted
+            if self._surfaces[surface_id].app.pid in pids
+        }
 
     async def surface(self, surface_id: str) -> tuple[Surface, Observer]:
         """Return a surface's facts and who reads it; what was listed before is not asked for again.
@@ -160,6 +175,17 @@ class Session:
         self.captures[capture.capture_id] = capture
         while len(self.captures) > _CAPTURES_KEPT_MAX:
             self.captures.popitem(last=False)
+
+
+async def is_gone(observer: Observer, surface_id: str) -> bool:
+    """Return whether a window that was not listed is gone for certain; a silent application does not list its own."""
+    try:
+        await observer.read(surface_id)
+    except WindowNotFound:
+        return True
+    except SurehandError:
+        return False
+    return False
 
 
 def new_session_id() -> str:

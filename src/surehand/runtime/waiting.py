@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from surehand.core.scene import settle as settling
 from surehand.core.waiting import Sight, Wait, needs_scene, progress
-from surehand.errors import AppNotFound, SurehandError, WindowNotFound
+from surehand.errors import AppNotFound, SurehandError, Unavailable, WindowNotFound
 from surehand.model.scene import Surface
 from surehand.ports import Clock, Observer
 from surehand.runtime.params import Wait as WaitParams
@@ -86,6 +86,9 @@ async def _look(
         found = await windows()
     except (AppNotFound, WindowNotFound):
         found = ()
+    except Unavailable:
+        # What does not answer is not gone.
+        return progress(wait, Sight()).conditions, changes
     for surface in found:
         sight = Sight(title=surface.title)
         if needs_scene(wait):

@@ -42,6 +42,7 @@ from surehand.ports import Clock, Dispatched, Observer
 from surehand.runtime.resolve import Aim, handles_of
 from surehand.runtime.run import Run
 from surehand.runtime.scenes import Scenes
+from surehand.runtime.session import is_gone
 
 #: How long at most until something is noticed that no event of the watched window tells, such as another window.
 _LOOK_MS: Final = 50
@@ -210,6 +211,9 @@ class Watcher:
         except SurehandError:
             return reading
         own = next((one for one in found if one.surface_id == surface.surface_id), None)
+        if own is None and not await is_gone(observer, surface.surface_id):
+            # An application that does not answer proves neither that something is there nor that it is not.
+            return msgspec.structs.replace(reading, surface="unread")
         scenes: list[Scene] = []
         complete = True
         for one in found:
