@@ -28,6 +28,8 @@ _SCALE_MILLI_MAX: Final = 8_000
 _SLACK_PX: Final = 4
 #: GTK 4 draws a border of its own around its windows where nothing composes them, and counts from inside it.
 _BORDER_PX_MAX: Final = 16
+#: And this many more where its frame is counted in.
+_FRAME_PX_MAX: Final = 64
 _UNPLACED: Final = -(2**31)
 
 
@@ -68,15 +70,15 @@ def _scaled(number: int, scale_milli: int) -> int:
     return (number * scale_milli + 500) // 1000
 
 
-def scale_between(logical: tuple[int, int], pixels: tuple[int, int]) -> int | None:
+def scale_between(logical: tuple[int, int], pixels: tuple[int, int], *, slack_px: int = _SLACK_PX) -> int | None:
     """Return the scale that turns one size into the other, in thousandths, or None when there is none."""
     if min(*logical, *pixels) <= 0:
         return None
-    steps = round(pixels[0] * 1000 / logical[0] / _SCALE_STEP_MILLI)
-    scale = max(1, steps) * _SCALE_STEP_MILLI
-    if scale > _SCALE_MILLI_MAX:
+    steps = {round(b * 1000 / a / _SCALE_STEP_MILLI) for a, b in zip(logical, pixels, strict=True)}
+    scale = max(1, steps.pop()) * _SCALE_STEP_MILLI
+    if steps or scale > _SCALE_MILLI_MAX:
         return None
-    fits = all(abs(_scaled(a, scale) - b) <= _SLACK_PX * scale // 1000 for a, b in zip(logical, pixels, strict=True))
+    fits = all(abs(_scaled(a, scale) - b) <= slack_px * scale // 1000 for a, b in zip(logical, pixels, strict=True))
     return scale if fits else None
 
 
@@ -99,7 +101,9 @@ def place_window(
         return NOWHERE if window_relative else AS_IS
     scale = 1000
     if len(found) >= 4:
-        scale = scale_between((extents[2], extents[3]), (found[2], found[3])) or 1000
+        # GTK 3 and Qt count the window manager's frame in, whose size is not scaled.
+        slack = _SLACK_PX if window_relative else _FRAME_PX_MAX
+        scale = scale_between((extents[2], extents[3]), (found[2], found[3]), slack_px=slack) or 1000
     if window_relative:
         border = _drawn_border((extents[2], extents[3]), found) if scale == AS_IS.scale_milli else 0
         return Placement(
