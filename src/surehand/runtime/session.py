@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Set
+from collections.abc import Awaitable, Callable
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
@@ -61,7 +62,7 @@ class Desk:
             del self._owners[gone]
         return tuple(found.values())
 
-    async def _silent(self, unlisted: Set[str]) -> dict[str, Surface]:
+    async def _silent(self, unlisted: AbstractSet[str]) -> dict[str, Surface]:
         """Return those windows of before whose application does not answer: they are neither there nor gone."""
         if not unlisted:
             return {}

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import time
 
@@ -209,10 +210,8 @@ async def test_a_caller_that_goes_away_before_the_effect_takes_it_along_or_it_en
         for _ in range(moment * 4):
             await asyncio.sleep(0)
         await other.close()
-        try:
+        with contextlib.suppress(SurehandError, asyncio.CancelledError):
             await calling
-        except (SurehandError, asyncio.CancelledError):
-            pass
         await on.app.settle()
         stored = await on.hand.call("status", operation_id=request["operation_id"])
         await on.hand.call("observe", surface=on.surface)
