@@ -188,7 +188,7 @@ CLAIMS: tuple[Claim, ...] = (
         (_GATEWAY + "test_nothing_that_the_screen_said_is_kept_in_refusals_or_releases",),
         Guard(
             _RUNTIME + "operations.py",
-            '    return {"code": error.code, "gate": error.gate or "", "message": error.message}\n',
+            '    return {"code": error.code, "gate": error.gate or "", "message": error.message, **named}\n',
             "    return error.to_value()\n",
         ),
     ),

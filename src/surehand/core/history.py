@@ -36,13 +36,20 @@ class _Payload(Record, frozen=True, kw_only=True, forbid_unknown_fields=False):
 class Refused(_Payload, frozen=True, kw_only=True):
     """Payload of `operation.refused.v1` and `operation.released.v1`: an attempt ended; nothing happened.
 
-    Never with observed text: what the screen said has no place in evidence that is kept for ever.
+    `effect`, `app` and `place` say what was refused, as far as it was known; `rule` names the policy's rule and `what`
+    the difference that a fence found. Never with observed text: what the screen said has no place in evidence that is
+    kept for ever.
     """
 
     code: str
     gate: str = ""
     message: str = ""
     action_hash: str = ""
+    effect: str = ""
+    app: str = ""
+    place: str = ""
+    rule: str = ""
+    what: str = ""
     coalesced: int = 0
 
 
