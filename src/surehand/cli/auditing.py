@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
 
+from surehand.cli.evidence import page
+from surehand.cli.film import read_film
 from surehand.cli.output import EXIT_REFUSED, Finished, Line, out, table
 from surehand.client.control import Control
-from surehand.client.display import escape
 from surehand.errors import SurehandError, Unavailable
 
 _AUDIT_MS: Final = 600_000
@@ -89,16 +89,23 @@ def show(
 def report(
     file: Annotated[str, typer.Argument(help="Where to write the page.")],
     after: Annotated[int, typer.Option("--after", min=0, help="Only events after this number.")] = 0,
+    film: Annotated[
+        str | None, typer.Option("--film", help="Folder with pictures that an agent recorded and their film.json.")
+    ] = None,
 ) -> None:
-    """Write a page of the evidence: every operation with its events, and the auditor's verdict. One file, no script.
+    """Write a page of the evidence: every operation with its records, and the auditor's verdict. One file, no script.
 
-    Example:
+    Examples:
       surehand audit report evidence.html
+      surehand audit report evidence.html --film recorded/
+
+    film.json: {"version": 1, "frames": [{"operation_id": …, "file": …, "caption": …, "outline": [x, y, w, h]}]}
     """
+    frames = [] if film is None else read_film(Path(film))
     with Control() as control, out().working("reading the journal"):
         found = control.call("audit.report", {"after_seq": after}, wait_ms=_AUDIT_MS)
     try:
-        Path(file).write_text(page(found), "utf-8")
+        Path(file).write_text(page(found, frames), "utf-8")
     except OSError as error:
         raise Unavailable(f"cannot write {file}: {error.strerror}", fix="name another file") from error
     operations = found.get("operations") or {}
@@ -107,51 +114,5 @@ def report(
         f"{file}: {len(operations)} operations",
     )
 
-
-def page(found: dict[str, Any]) -> str:
-    """Return a self-contained HTML page of an `audit.report` answer; everything in it is escaped."""
-    verdict = found.get("verdict") or {}
-    good = bool(verdict.get("ok"))
-    head = found.get("head") or {}
-    facts = (
-        ("verdict", f"{'whole' if good else 'NOT WHOLE'}: {verdict.get('reason', '')}"),
-        ("head", f"{head.get('seq')}:{head.get('record_hash')}"),
-        ("trust level", found.get("trust_level")),
-        ("authority", found.get("authority_mode")),
-    )
-    rows = "".join(f"<tr><th>{escape(name)}</th><td>{escape(value)}</td></tr>" for name, value in facts)
-    operations = "".join(_operation(stream, events) for stream, events in (found.get("operations") or {}).items())
-    return (
-        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>Surehand evidence</title><style>{_STYLE}</style>'
-        f'<h1>Evidence</h1><table class="{"good" if good else "bad"}">{rows}</table>{operations}</html>'
-    )
-
-
-def _operation(stream: str, events: list[dict[str, Any]]) -> str:
-    last = events[-1] if events else {}
-    kind = (last.get("payload") or {}).get("kind") or last.get("type", "")
-
-    def payload(one: dict[str, Any]) -> str:
-        return escape(json.dumps(one.get("payload"), ensure_ascii=False, indent=1, sort_keys=True))
-
-    body = "".join(
-        f"<tr><td>{escape(one.get('seq'))}</td><td>{escape(one.get('occurred_at'))}</td>"
-        f"<td>{escape(one.get('type'))}</td><td><code>{escape(str(one.get('record_hash'))[:16])}</code></td>"
-        f"<td><pre>{payload(one)}</pre></td></tr>"
-        for one in events
-    )
-    return (
-        f"<details><summary><b>{escape(kind)}</b> {escape(stream.partition('/')[2])}</summary>"
-        f"<table><tr><th>seq</th><th>at</th><th>event</th><th>hash</th><th>payload</th></tr>{body}</table></details>"
-    )
-
-
-_STYLE: Final = (
-    "body{font:14px/1.5 system-ui,sans-serif;max-width:72em;margin:2em auto;padding:0 1em;color:#1c2430}"
-    "table{border-collapse:collapse;width:100%}th,td{text-align:left;vertical-align:top;padding:.2em .8em;"
-    "border-bottom:1px solid #e2e5ea}pre{margin:0;white-space:pre-wrap;font-size:12px}"
-    "table.good{border-left:4px solid #1a7f4b}table.bad{border-left:4px solid #b3261e}"
-    "details{margin:.6em 0}summary{cursor:pointer}"
-)
 
 COMMANDS: Final[dict[str, Any]] = {"verify": verify, "show": show, "report": report}
