@@ -31,16 +31,20 @@ pytestmark = pytest.mark.desktop
 
 
 _OWNER = """
-import asyncio, json, sys
+import asyncio, json, os, signal, sys
 from surehand.runtime.desktops import IsolatedDesktop
 async def main():
     async with await IsolatedDesktop.start(sandbox=sys.argv[1] == "isolated") as desktop:
         await desktop.launch(["mousepad"])
         # A program that leaves its family and its session.
-        app = await desktop.launch(["/bin/sh", "-c", "setsid setsid sleep 1000 & echo started; exec sleep 1000"])
+        app = await desktop.launch(["/bin/sh", "-c", "setsid sh -c 'sleep 1000 & echo started' & exec sleep 1000"])
         while "started" not in app.log_text():
             await asyncio.sleep(0.01)
+        child = os.fork() if sys.argv[2] == "forked" else None
+        if child == 0:
+            signal.pause()  # it keeps every descriptor of its parent
         print(json.dumps({
+            "child": child,
             "supervisor": desktop._programs.client.pid, "display": desktop.display[1:], "name": desktop.name,
             "folder": str(desktop.folder),
         }), flush=True)
@@ -113,6 +117,20 @@ async def test_everything_dies_with_the_owner(
     await owner.ended()
     await until_gone(owner.left)
     assert owner.facts["name"] not in {record.name for record in list_desktops()}
+
+
+async def test_a_forked_child_of_the_owner_does_not_keep_the_desktop_alive(
+    start_owner: Callable[[str, str], Owner],
+) -> None:
+    owner = start_owner("isolated", "forked")
+    child = owner.facts["child"]
+    try:
+        owner.process.kill()
+        await until_gone(owner.left)
+        assert process_generation(child)
+    finally:
+        os.kill(child, signal.SIGKILL)
+        await owner.ended()
 
 
 @pytest.mark.parametrize("isolation", ["isolated", "display_only"])

@@ -170,6 +170,15 @@ def test_the_control_socket_is_for_us_alone(place: Place) -> None:
     assert place.control.stat().st_mode & 0o077 == 0
 
 
+def test_a_closed_channel_ends_the_desktop_while_its_owner_lives(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    pid = place.client.spawn(command("/bin/sleep", "1000")).spawned.result(WAIT_S)[1]
+    place.client._sock.shutdown(socket.SHUT_RDWR)
+    place.client.lost.result(WAIT_S)
+    assert process_generation(pid) is None
+    assert not place.folder.exists()
+
+
 def test_programs_that_leave_the_family_are_found_at_the_end(tmp_path: Path) -> None:
     place = Place(tmp_path)
     mark = tmp_path / "pids"
