@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import struct
 import subprocess
 import sys
 import time
@@ -190,6 +191,28 @@ async def test_a_listener_hears_of_changes_without_asking(shared: Display, scree
 
     await until_async(told, "notice")
     painter.close()
+
+
+def authority(path: Path, cookie: bytes) -> Path:
+    parts = (b"", b"", b"MIT-MAGIC-COOKIE-1", cookie)
+    path.write_bytes(struct.pack(">H", 65_535) + b"".join(struct.pack(">H", len(part)) + part for part in parts))
+    return path
+
+
+async def test_a_cookie_may_hold_any_byte_and_a_wrong_one_is_refused(tmp_path: Path) -> None:
+    cookie = b"a:b:\x00\xff::" + bytes(6)
+    right = authority(tmp_path / "right", cookie)
+    wrong = authority(tmp_path / "wrong", cookie[::-1])
+    with display(manager=False, auth=right) as guarded:
+        screen = X11Screen(guarded.name, str(right), Clock())
+        await screen.open()
+        assert await screen.stacking() == ()
+        await screen.close()
+        for path in (str(wrong), str(tmp_path / "absent"), None):
+            stranger = X11Screen(guarded.name, path, Clock())
+            with pytest.raises(Unavailable) as caught:
+                await stranger.open()
+            assert caught.value.fix
 
 
 async def test_a_missing_display_says_what_to_do() -> None:

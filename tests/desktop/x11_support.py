@@ -18,6 +18,7 @@ import threading
 import time
 import zlib
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -86,7 +87,9 @@ def end(program: subprocess.Popen[bytes]) -> None:
 
 
 @contextlib.contextmanager
-def display(*, manager: bool = True, size: str = "1280x800x24", outer: Display | None = None) -> Iterator[Display]:
+def display(
+    *, manager: bool = True, size: str = "1280x800x24", outer: Display | None = None, auth: Path | None = None
+) -> Iterator[Display]:
     """Start Xvfb, or Xephyr inside `outer`, on a number that the server picks; with a window manager or without."""
     read, write = os.pipe()
     if outer is None:
@@ -95,6 +98,7 @@ def display(*, manager: bool = True, size: str = "1280x800x24", outer: Display |
     else:
         argv = ["Xephyr", "-displayfd", str(write), "-screen", size.rpartition("x")[0], "-nolisten", "tcp", "-noreset"]
         env = environment(outer.name)
+    argv += ["-auth", str(auth)] if auth is not None else []
     server = subprocess.Popen(argv, env=env, pass_fds=[write], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     os.close(write)
     with os.fdopen(read, "rb") as pipe:
