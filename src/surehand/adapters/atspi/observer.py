@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hashlib
+import hmac
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -418,6 +419,49 @@ class AtspiObserver:
             first, last = _range(start, end, total)
             text = text[first:last]
         return TextSlice(text=text, start=first, total_chars=total)
+
+    async def selection(self, surface_id: str, handle: str) -> tuple[int, int] | None:
+        """Return an element's selection as (start, length), its caret as length 0; None where it tells neither."""
+        application = (await self._window(surface_id)).application
+        channel, path = application.channel, _path_of(handle, application) or ""
+        selected, caret = await channel.call_many(
+            [channel.ask(path, calls.TEXT, "GetSelection", "i", 0), channel.get(path, calls.TEXT, "CaretOffset")]
+        )
+        at = calls.integer(caret)
+        if not isinstance(selected, Failure) and len(selected) == 2 and selected[0] != selected[1]:
+            first, last = sorted(int(place) for place in selected)
+        elif at is None or at < 0:
+            return None
+        else:
+            first = last = at
+        if application.profile.utf16_offsets:
+            text = await self._whole(application, path)
+            if text is None:
+                return None
+            first, last = (len(text.encode("utf-16-le")[: 2 * n].decode("utf-16-le", "ignore")) for n in (first, last))
+        return first, last - first
+
+    async def equals(self, surface_id: str, handle: str, expected: str) -> bool | None:
+        """Compare an element's whole text with `expected` here; only the answer leaves. None where it is not given.
+
+        Password fields of most toolkits give bullets or nothing; that is no answer, not a difference.
+        """
+        application = (await self._window(surface_id)).application
+        text = await self._whole(application, _path_of(handle, application) or "")
+        if text is None:
+            return None
+        if hmac.compare_digest(text.encode("utf-8", "replace"), expected.encode("utf-8", "replace")):
+            return True
+        hidden = len(set(text)) <= 1
+        return None if hidden else False
+
+    @staticmethod
+    async def _whole(application: Application, path: str) -> str | None:
+        channel = application.channel
+        reply = (await channel.call_many([channel.ask(path, calls.TEXT, "GetText", "ii", 0, -1)]))[0]
+        if isinstance(reply, Failure) or not reply or not isinstance(reply[0], str):
+            return None
+        return reply[0]
 
     # --- who does not answer ----------------------------------------------------------------------------------
 
