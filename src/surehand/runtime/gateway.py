@@ -302,7 +302,8 @@ class Gateway:
         surface = run.aim.surface
         if desk is not None and surface is not None:
             for actor in desk.actors:
-                route = actor.route(run.request.action, surface, run.aim.node)
+                # As it is now: Qt offers no action on what is disabled.
+                route = actor.route(run.request.action, surface, run.aim.now or run.aim.node)
                 if route is not None:
                     return actor
         raise UnsupportedAction(
