@@ -208,19 +208,29 @@ def _part(programs: Programs, name: str, argv: list[str], display: int, fds: dic
 
 
 async def _start_window_manager(programs: Programs, display: int, deadline: float) -> None:
+    """Start the window manager and wait until its start is over: it may lose windows that ask for it before."""
+    pipe = programs.layout.window_manager_started
+    os.mkfifo(pipe, 0o600)
+    told = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     argv = [required("openbox"), "--sm-disable", "--config-file", str(programs.layout.etc / "openbox.xml")]
-    started = programs.start(_part(programs, "openbox", argv, display), _parts_sandbox(programs, display))
-    left = deadline - time.monotonic()
-    announced = asyncio.create_task(wait_for_window_manager(display, programs.layout.cookie, left))
-    ended = asyncio.create_task(settled(started.process.exited))
+    argv += ["--startup", f"/bin/sh -c 'echo started > {pipe}'"]
     try:
-        await asyncio.wait({announced, ended}, return_when=asyncio.FIRST_COMPLETED)
-        if not announced.done():
-            raise NotReady("window manager", f"it ended with status {ended.result()}")
-        await announced
+        started = programs.start(_part(programs, "openbox", argv, display), _parts_sandbox(programs, display))
+        announced = asyncio.create_task(_read_line(told, deadline))
+        ended = asyncio.create_task(settled(started.process.exited))
+        try:
+            await asyncio.wait({announced, ended}, return_when=asyncio.FIRST_COMPLETED)
+            if not announced.done():
+                raise NotReady("window manager", f"it ended with status {ended.result()}")
+            if not announced.result():
+                raise NotReady("window manager", "its start did not end")
+        finally:
+            announced.cancel()
+            ended.cancel()
+            await asyncio.gather(announced, ended, return_exceptions=True)  # before the descriptor goes
     finally:
-        announced.cancel()
-        ended.cancel()
+        os.close(told)
+    await wait_for_window_manager(display, programs.layout.cookie, deadline - time.monotonic())
 
 
 async def _start_buses(programs: Programs, display: int, deadline: float) -> str:

@@ -120,6 +120,11 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True):
         return self.etc / "xauthority"
 
     @property
+    def window_manager_started(self) -> Path:
+        """A pipe into which the window manager writes a line when its start is over."""
+        return self.etc / "started"
+
+    @property
     def display_number(self) -> Path:
         """The display's number, for whoever tidies up after a killed supervisor."""
         return self.etc / "display"
