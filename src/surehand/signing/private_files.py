@@ -33,9 +33,7 @@ def private_directory(path: Path, *, create: bool = True) -> Path:
     """
     try:
         if create:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with contextlib.suppress(FileExistsError):
-                path.mkdir(mode=DIRECTORY_MODE)
+            _make(path)
         found = path.lstat()
     except OSError as error:
         raise Unavailable(f"the directory {path} cannot be used: {error.strerror}") from error
@@ -45,6 +43,14 @@ def private_directory(path: Path, *, create: bool = True) -> Path:
         )
     _check_ours(path, found, DIRECTORY_MODE)
     return path.resolve()
+
+
+def _make(path: Path) -> None:
+    """Make a directory and what is missing above it, all for us alone; what is above may be checked next."""
+    if not path.parent.exists():
+        _make(path.parent)
+    with contextlib.suppress(FileExistsError):
+        path.mkdir(mode=DIRECTORY_MODE)
 
 
 def check_private(path: Path) -> bool:

@@ -34,6 +34,14 @@ def test_a_directory_is_made_for_us_alone(tmp_path):
     assert private_directory(tmp_path / "a" / "b") == made
 
 
+def test_what_is_missing_above_a_directory_is_made_for_us_alone_too(tmp_path):
+    # `surehand keys create` before the first daemon makes the runtime folder, which the daemon then checks.
+    private_directory(tmp_path / "run" / "state" / "keys")
+    for made in ("run", "run/state", "run/state/keys"):
+        assert (tmp_path / made).stat().st_mode & 0o777 == 0o700
+        private_directory(tmp_path / made, create=False)
+
+
 def test_a_missing_directory_is_not_made_where_it_should_exist(tmp_path):
     with pytest.raises(Unavailable):
         private_directory(tmp_path / "none", create=False)

@@ -1,0 +1,63 @@
+"""The examples check themselves; here they run as somebody would run them, in a home of their own."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+EXAMPLES = ROOT / "examples"
+#: Those that need a desktop with an editor in it; the others bring their own.
+GUESTS = {"notes.py"}
+
+pytestmark = pytest.mark.desktop
+
+
+@pytest.fixture
+def somebody(tmp_path: Path):
+    for name in ("home", "run"):
+        (tmp_path / name).mkdir(mode=0o700)
+    environment = {
+        "HOME": str(tmp_path / "home"),
+        "XDG_RUNTIME_DIR": str(tmp_path / "run"),
+        "SUREHAND_RUNTIME_DIR": str(tmp_path / "run" / "surehand"),
+        "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin",
+        "LANG": "C.UTF-8",
+    }
+    yield environment
+    subprocess.run(
+        ["surehand", "stop"], env={**os.environ, **environment}, capture_output=True, timeout=30, check=False
+    )
+
+
+def run(environment: dict[str, str], *words: str) -> str:
+    done = subprocess.run(
+        words, env=environment, cwd=environment["HOME"], capture_output=True, text=True, timeout=100, check=False
+    )
+    assert done.returncode == 0, f"{words}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+@pytest.mark.parametrize("name", ["notes.py", "approval.py", "host_grant.py"])
+def test_an_example_does_what_it_says(name: str, somebody: dict[str, str]) -> None:
+    options: list[str] = []
+    if name in GUESTS:
+        desktop = f"example-{secrets.token_hex(3)}"
+        run(somebody, "surehand", "desktop", "start", "--name", desktop)
+        run(somebody, "surehand", "desktop", "launch", desktop, "--", "mousepad")
+        options = ["--desktop", desktop]
+    said = run(somebody, sys.executable, str(EXAMPLES / name), *options)
+    assert said.count("ok: ") >= 4
+    assert "FAILED" not in said
+
+
+def test_every_example_is_run_here_or_by_a_test_of_its_own() -> None:
+    here = {"notes.py", "approval.py", "host_grant.py"}
+    tests = "\n".join(path.read_text("utf-8") for path in (ROOT / "tests").rglob("*.py") if path != Path(__file__))
+    for path in EXAMPLES.glob("*.py"):
+        assert path.name in here or path.name in tests, f"nothing runs examples/{path.name}"
