@@ -7,7 +7,8 @@ come at the deadline is a normal result. Reads no clock and waits for nothing it
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Sequence
+from typing import Final, Literal
 
 import msgspec
 
@@ -151,6 +152,34 @@ def progress(wait: Wait, sight: Sight) -> Progress:
     """
     answers = tuple(_holds(condition, sight) for condition in wait.conditions)
     return Progress(satisfied=all(answers) if wait.mode == "all" else any(answers), conditions=answers)
+
+
+#: What says that something is not there or not so any more.
+_NOT_ANY_MORE: Final = (ElementGone, TitleChanged, UrlChanged)
+
+
+def over_windows(wait: Wait, looks: Sequence[tuple[bool, ...]], *, all_read: bool) -> tuple[bool, ...]:
+    """Return the answers of the window that comes closest, where an application has several.
+
+    What must not be there any more must be so in every one of them, or another window would vouch for its absence;
+    a window that could not be read vouches for nothing.
+
+    Args:
+        wait: What is waited for.
+        looks: The answers of each window that was read; at least one.
+        all_read: Whether every window was.
+    """
+    everywhere = tuple(all_read and all(column) for column in zip(*looks, strict=True))
+    return max(
+        (
+            tuple(
+                everywhere[index] if isinstance(condition, _NOT_ANY_MORE) else look[index]
+                for index, condition in enumerate(wait.conditions)
+            )
+            for look in looks
+        ),
+        key=sum,
+    )
 
 
 def _holds(condition: Condition, sight: Sight) -> bool:

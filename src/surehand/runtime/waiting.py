@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final
 
 from surehand.core.scene import settle as settling
-from surehand.core.waiting import Sight, Wait, needs_scene, progress
+from surehand.core.waiting import Sight, Wait, needs_scene, over_windows, progress
 from surehand.errors import AppNotFound, SurehandError, Unavailable, WindowNotFound
 from surehand.model.scene import Surface
 from surehand.ports import Clock, Observer
@@ -80,7 +80,7 @@ async def _look(
     scenes: Scenes, session: Session, windows: Callable[[], Awaitable[Sequence[Surface]]], wait: Wait
 ) -> tuple[tuple[bool, ...], list[Callable[[int], Awaitable[bool]]]]:
     """Return the answers of the window that comes closest, and ways to hear of changes."""
-    best: tuple[bool, ...] = ()
+    looks: list[tuple[bool, ...]] = []
     changes: list[Callable[[int], Awaitable[bool]]] = []
     try:
         found = await windows()
@@ -99,12 +99,10 @@ async def _look(
             sight = Sight(title=scene.surface.title, scene=scene)
             observer = desk_of(session).observer_of(surface.surface_id)
             changes.append(_change(observer, surface.surface_id, scene.tree.version))
-        answers = progress(wait, sight).conditions
-        if sum(answers) >= sum(best):
-            best = answers
-        if all(answers) if wait.mode == "all" else any(answers):
-            return answers, changes
-    return best or progress(wait, Sight(gone=not found)).conditions, changes
+        looks.append(progress(wait, sight).conditions)
+    if not looks:
+        return progress(wait, Sight(gone=not found)).conditions, changes
+    return over_windows(wait, looks, all_read=len(looks) == len(found)), changes
 
 
 def _change(observer: Observer, surface_id: str, version: int) -> Callable[[int], Awaitable[bool]]:

@@ -18,6 +18,7 @@ from surehand.core.waiting import (
     Wait,
     needs_scene,
     needs_url,
+    over_windows,
     progress,
 )
 from surehand.errors import InvalidRequest, TooLarge
@@ -164,3 +165,25 @@ def test_a_label_can_be_waited_for(watcher):
     scene = watcher.observe()
     send = next(el for el in watcher.root.walk() if el.name == "Send")
     assert holds(ElementExists(query=Query(filters=(Filter(label=label(scene, send)),))), Sight(scene=scene))
+
+
+GONE, THERE, TITLE = ElementGone(query=named("Save")), ElementExists(query=named("Send")), TitleChanged(since="a")
+
+
+@pytest.mark.parametrize(
+    ("conditions", "looks", "all_read", "answers"),
+    [
+        # A dialog without the element does not make it gone from the window behind it.
+        ((GONE,), [(True,), (False,)], True, (False,)),
+        ((GONE,), [(True,), (True,)], True, (True,)),
+        ((GONE,), [(True,)], False, (False,)),
+        ((TITLE,), [(True,), (False,)], True, (False,)),
+        # What must be there may be in any of them.
+        ((THERE,), [(False,), (True,)], True, (True,)),
+        ((THERE,), [(True,)], False, (True,)),
+        ((THERE, GONE), [(True, False), (False, True)], True, (True, False)),
+        ((THERE, GONE), [(True, True), (False, True)], True, (True, True)),
+    ],
+)
+def test_what_is_gone_is_gone_from_every_window(conditions, looks, all_read, answers):
+    assert over_windows(Wait(conditions=conditions), looks, all_read=all_read) == answers
