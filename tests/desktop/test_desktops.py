@@ -15,7 +15,7 @@ import pytest
 from surehand import limits
 from surehand.errors import AppNotFound, Conflict, InvalidRequest, Unavailable
 from surehand.runtime import _desktop_bringup as bringup
-from surehand.runtime._desktop_records import process_generation
+from surehand.runtime._desktop_records import process_generation, records_folder
 from surehand.runtime._desktop_x import DisplayProbe, DisplayRefused
 from surehand.runtime.desktops import IsolatedDesktop, find_desktop, list_desktops
 from surehand.testing.desktop import isolated_desktop
@@ -254,7 +254,7 @@ async def test_a_record_is_private_and_goes_with_the_desktop() -> None:
         record = find_desktop("recorded")
         assert (record.display, record.isolation) == (desktop.display, desktop.isolation)
         assert record.owner_pid == os.getpid()
-        path = Path(record.control).with_suffix(".json")
+        path = records_folder() / "recorded.json"
         assert path.stat().st_mode & 0o777 == 0o600
         assert path.parent.stat().st_mode & 0o777 == 0o700
         with pytest.raises(Conflict, match="runs already"):

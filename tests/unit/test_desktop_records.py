@@ -130,9 +130,10 @@ def test_a_record_whose_process_is_gone_or_another_is_not_listed(who: str) -> No
 def test_the_leftovers_of_a_dead_desktop_are_removed() -> None:
     os.close(locked("dead"))
     path = write(record("dead"))
-    path.with_suffix(".sock").touch()
+    records.control_socket(path.stem).touch()
     assert records.list_desktops() == []
     assert list(records.records_folder().iterdir()) == []
+    assert list(records.controls_folder().iterdir()) == []
     assert list(records.folders_folder().iterdir()) == []
 
 

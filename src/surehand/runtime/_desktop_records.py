@@ -102,6 +102,17 @@ def folders_folder() -> Path:
     return _private_folder(root / "d")
 
 
+def controls_folder() -> Path:
+    """Return the private folder of the control sockets, on a short path like the folders; created when missing."""
+    root = _private_folder(Path(_SHORT_ROOT) / f"surehand-{os.getuid()}")
+    return _private_folder(root / "c")
+
+
+def control_socket(name: str) -> Path:
+    """Return where the supervisor of a desktop listens; its folder is claimed by name, so the name is its alone."""
+    return controls_folder() / f"{name}.sock"
+
+
 def write_record(path: Path, record: DesktopRecord) -> None:
     """Write a record that no reader ever sees in part."""
     draft = path.with_suffix(".new")
@@ -221,6 +232,6 @@ def remove_leftovers() -> None:
     """Remove what desktops left whose supervisor was killed: folder, display lock and socket, record."""
     for folder in folders_folder().iterdir():
         _remove_abandoned(folder)
-    for path in records_folder().iterdir():
+    for path in (*records_folder().iterdir(), *controls_folder().iterdir()):
         if not (folders_folder() / path.stem).exists():
             path.unlink(missing_ok=True)

@@ -26,7 +26,7 @@ from typing import Final
 import msgspec
 
 from surehand.errors import InvalidRequest, Unavailable
-from surehand.runtime._desktop_records import records_folder, runtime_root
+from surehand.runtime._desktop_records import controls_folder, records_folder, runtime_root
 from surehand.runtime._desktop_supervisor import STATUS_FD, SYS_LANDLOCK_CREATE_RULESET
 
 _PROBE_S: Final = 5.0
@@ -159,7 +159,7 @@ def _check(path: Path, folder: Path) -> None:
         raise InvalidRequest(f"{path} cannot be bound: it must be an absolute path that exists")
     real = path.resolve()
     # Whoever reaches the control socket can start programs outside the sandbox.
-    private = (runtime_root(), records_folder(), folder.parent)
+    private = (runtime_root(), records_folder(), controls_folder(), folder.parent)
     if any(place.is_relative_to(real) or real.is_relative_to(place) for place in private):
         raise InvalidRequest(f"{path} cannot be bound: it belongs to Surehand's own desktops")
 

@@ -179,7 +179,7 @@ class IsolatedDesktop:
         try:
             running = await bring_up(programs, name=name, geometry=geometry, viewer=viewer, timeout_ms=timeout_ms)
             facts = _Facts(name, geometry, running.display, running.a11y_bus_address, reason, network, view, binds)
-            await asyncio.to_thread(records.write_record, record_path, _record(programs, facts, record_path))
+            await asyncio.to_thread(records.write_record, record_path, _record(programs, facts))
         except BaseException:
             await asyncio.shield(asyncio.to_thread(programs.client.close))
             raise
@@ -325,7 +325,7 @@ def _supervised(name: str, isolation: Isolation) -> tuple[Programs, Path]:
     folder, folder_fd = records.claim_folder(name)
     try:
         layout = folders.fill(folder)
-        control = record_path.with_suffix(".sock")
+        control = records.control_socket(name)
         control.unlink(missing_ok=True)
         config = {"folder": str(folder), "record": str(record_path), "control": str(control)}
         # Not in a thread: a cancellation would leave a supervisor that nobody knows. It takes about 5 ms.
@@ -339,7 +339,7 @@ def _supervised(name: str, isolation: Isolation) -> tuple[Programs, Path]:
     return Programs(client, layout, isolation), record_path
 
 
-def _record(programs: Programs, facts: _Facts, path: Path) -> DesktopRecord:
+def _record(programs: Programs, facts: _Facts) -> DesktopRecord:
     supervisor = programs.client.pid or 0
     return DesktopRecord(
         name=facts.name,
@@ -354,7 +354,7 @@ def _record(programs: Programs, facts: _Facts, path: Path) -> DesktopRecord:
         view=facts.view,
         network=facts.network,
         binds=tuple(str(bind) for bind in facts.binds),
-        control=str(path.with_suffix(".sock")),
+        control=str(records.control_socket(facts.name)),
         owner_pid=os.getpid(),
         owner_generation=records.process_generation(os.getpid()) or "",
         supervisor_pid=supervisor,
