@@ -242,6 +242,7 @@ class Agent:
             verify=appears({"role": "label"}, {"name": {"text": "Backups: 2"}}),
         )
         tell(read="backups", text=label.one().name)
+        tell(status_after=self.hand.status("backup"))
 
 
 def appears(*filters: dict[str, Any]) -> dict[str, Any]:

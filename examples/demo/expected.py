@@ -119,6 +119,10 @@ CHECKS: Final[tuple[tuple[str, Check], ...]] = (
     ("the person was shown dave's Delete", lambda f, _: _same(f["asked"]["agreed"], True)),
     ("the daemon died with the operation in flight", lambda f, _: None if f["killed"]["state"] else "it had ended"),
     (
+        "afterwards there is nothing left to check",
+        lambda f, _: _same(f["status_after"].get("check"), None),
+    ),
+    (
         "the status says what to check",
         lambda f, _: None if "Observe" in f["status"].get("check", "") else "it does not",
     ),

@@ -100,7 +100,7 @@ class Child:
     """A process of ours that ends with the demo. In a session of its own, so that Ctrl-C reaches only the demo."""
 
     def __init__(self, argv: list[str], **options: Any) -> None:
-        self.process = subprocess.Popen(argv, start_new_session=True, **options)  # noqa: S603 - our own programs
+        self.process = subprocess.Popen(argv, start_new_session=True, **options)
 
     def end(self) -> None:
         """Ask it to end, then end it."""
@@ -222,7 +222,7 @@ class Applications:
 
     def calculator_says(self) -> str:
         """Return what the calculator shows, read by libatspi and not by Surehand."""
-        done = subprocess.run(  # noqa: S603 - our own script
+        done = subprocess.run(
             [SYSTEM_PYTHON, "-c", _READ_CALCULATOR],
             env={**self._desktop.environment, "PATH": "/usr/bin:/bin"},
             capture_output=True,
@@ -320,7 +320,7 @@ class OperatorProcess:
     def enroll(self) -> None:
         """Make the key."""
         argv = [sys.executable, str(HERE / "approver.py"), "enroll", "--keys", self._keys]
-        subprocess.run(argv, check=True, timeout=READY_S)  # noqa: S603 - our own program
+        subprocess.run(argv, check=True, timeout=READY_S)
 
     def watch(self) -> None:
         """Start to watch for the one question."""
@@ -353,7 +353,7 @@ def end_on_signals() -> None:
 
     def unwind(number: int, _frame: Any) -> None:
         for one in numbers:
-            signal.signal(one, signal.SIG_IGN)
+            signal.signal(one, lambda *_: None)
         raise KeyboardInterrupt(signal.Signals(number).name)
 
     for one in numbers:

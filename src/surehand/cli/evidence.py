@@ -34,6 +34,7 @@ _TONES: Final = {
     "withheld": "bad",
 }
 _HASH: Final = re.compile(r"[0-9a-f]{16,64}")
+_ABOUT: Final = ("source", "limits")
 _TRUST: Final = {
     "A": "The agent and Surehand ran as the same user: this restrains an agent that has Surehand's tools alone.",
     "B": "The daemon and whoever approves ran as other users than the agent.",
@@ -190,7 +191,7 @@ def _top(found: dict[str, Any], count: int) -> str:
         '<div class="top"><h1>Evidence</h1><span class="soft">Surehand</span></div>'
         f'<div class="card banner {"good" if good else "bad"}"><strong>{"Whole" if good else "Not whole"}</strong>'
         f"<p>The independent auditor says: {escape(verdict.get('reason', 'nothing'))}.</p>"
-        f'<p class="small soft">{escape(verdict.get("source", ""))}. {escape(verdict.get("limits", ""))}</p>'
+        f'<p class="small soft">{escape(" · ".join(str(verdict[name]) for name in _ABOUT if verdict.get(name)))}</p>'
         f'<dl class="facts">{cells}</dl></div>'
     )
 

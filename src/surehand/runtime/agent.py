@@ -36,6 +36,7 @@ from surehand.runtime.parts import Parts
 from surehand.runtime.pictures import crop, paint_out
 from surehand.runtime.scenes import desk_of
 from surehand.runtime.session import Session
+from surehand.runtime.sights import Shown, Sight, windows_of
 from surehand.runtime.views import surface_value, target_value
 from surehand.runtime.waiting import settle, wait_for
 
@@ -236,9 +237,10 @@ async def screenshot(parts: Parts, session: Session, args: p.TakePicture) -> dic
     capture, data = await desk.screen.capture(scene.surface)
     secret = [node.bounds for node in scene.tree.nodes if release_node(node) is not node or node.secret]
     data = await paint_out(capture, data, secret)
+    shown = (Shown(args.surface, (capture.origin_x, capture.origin_y, capture.width, capture.height)),)
     if args.label is not None:
         capture, data = await crop(capture, data, scene.tree.nodes[_index(scene, args.label)].bounds)
-    session.keep_capture(capture)
+    session.sights.keep(Sight(capture=capture, windows=shown, scenes={args.surface: scene}, png=data))
     png = base64.b64encode(data).decode("ascii")
     parts.reads.note(session, scene.surface, "desktop.screenshot.window", png, scene.generation)
     return {"capture": to_value(capture), "png_base64": png}
@@ -253,16 +255,18 @@ async def _desktop_picture(parts: Parts, session: Session) -> dict[str, Any]:
             fix="act with the screenshot action, or name a surface",
         )
     found = await desk.surfaces()
-    secret = []
+    scenes: dict[str, Scene] = {}
     for surface in found:
-        scene = await parts.scenes.observe(session, surface.surface_id)
+        # Before the picture: what it shows may be newer than this, never older, and newer is refused.
+        scene = scenes[surface.surface_id] = await parts.scenes.observe(session, surface.surface_id)
         parts.reads.note(session, surface, "desktop.screenshot.desktop", "", scene.generation)
-        secret += [node.bounds for node in scene.tree.nodes if node.secret]
+    secret = [node.bounds for scene in scenes.values() for node in scene.tree.nodes if node.secret]
     if desk.screen is None:
         raise CaptureUnavailable("this desktop gives no pictures", fix="surehand doctor")
+    windows = windows_of(await desk.screen.stacking(), scenes)
     capture, data = await desk.screen.capture(None)
     data = await paint_out(capture, data, secret)
-    session.keep_capture(capture)
+    session.sights.keep(Sight(capture=capture, windows=windows, scenes=scenes, png=data))
     return {"capture": to_value(capture), "png_base64": base64.b64encode(data).decode("ascii")}
 
 
@@ -361,7 +365,7 @@ async def status(parts: Parts, session: Session, args: p.OperationName) -> dict[
         value["proof"] = to_value(stored.proof)
     if stored.claim is not None:
         value["sent"] = {"effect": stored.claim.effect, "app": stored.claim.app, "request": stored.claim.request}
-    if stored.unresolved:
+    if (session.principal, args.operation_id) in parts.operations.unresolved():
         value["check"] = (
             "Observe the application and compare it with what was sent; then act with reconciles set to this id, "
             "or have a person resolve it."
@@ -380,7 +384,7 @@ async def end_session(_: Parts, session: Session, __: p.Nothing) -> dict[str, An
     """Forget everything the session has seen; its references are stale from now on."""
     session.scenes.clear()
     session.latest.clear()
-    session.captures.clear()
+    session.sights.clear()
     return {"ended": True}
 
 
