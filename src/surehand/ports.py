@@ -14,7 +14,7 @@ import msgspec
 from surehand.model.actions import Action
 from surehand.model.decision import Permit
 from surehand.model.events import Event, NewEvent
-from surehand.model.scene import CapabilityFact, Capture, LiveNode, Node, Surface, Tree
+from surehand.model.scene import Bounds, CapabilityFact, Capture, LiveNode, Node, Surface, Tree
 
 # --- time and chance --------------------------------------------------------------------------------------------
 
@@ -131,6 +131,9 @@ class Screen(Protocol):
 
     async def stacking(self) -> tuple[dict[str, Any], ...]:
         """Return managed windows from front to back: id, pid, title, bounds, minimized, focused."""
+
+    async def place(self, surface: Surface) -> Bounds | None:
+        """Return where a window's pixels stand now, as a capture of it would say; None where it is not certain."""
 
     async def capture(self, surface: Surface | None) -> tuple[Capture, bytes]:
         """Return a capture record and its PNG: one window's own pixels even when covered, or the desktop."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from surehand import limits
 from surehand.core.scene.fence import (
     check_fence,
     check_modal,
@@ -19,20 +18,31 @@ from surehand.core.scene.fence import (
 )
 from surehand.core.scene.query import resolve_one
 from surehand.core.scene.tree import index_of
-from surehand.errors import StaleTarget, TargetNotActionable, TargetNotFound, WindowNotFound
+from surehand.errors import CaptureUnavailable, StaleTarget, TargetNotActionable, TargetNotFound, WindowNotFound
 from surehand.model.actions import Drag, kind_of
 from surehand.model.request import Request
-from surehand.model.scene import Capture, Node, Scene, Surface
-from surehand.model.targets import ElementTarget, PointTarget, QueryTarget, SurfaceTarget
+from surehand.model.scene import Bounds, Node, Scene, Surface
+from surehand.model.targets import ElementTarget, PointTarget, QueryTarget, SurfaceTarget, Target
 from surehand.ports import Clock, Observer
 from surehand.runtime.scenes import Scenes, desk_of
 from surehand.runtime.session import Session
+from surehand.runtime.sights import Sight, check_pixels, check_same, check_window, element_at
 
 _OBSERVE_AGAIN: Final = "observe again and use the new references"
 #: Actions that need an element which shows right now, because the pointer goes there.
 _POINTER: Final = frozenset({"click", "hover", "move", "hold", "drag"})
 #: Actions that do not need an enabled element.
 _INDIFFERENT: Final = frozenset({"scroll", "scroll_into_view", "hover", "move", "release"})
+
+
+@dataclass(slots=True, frozen=True)
+class Stop:
+    """One place that the pointer goes to, in the picture it was chosen in. `window` is where its window stood."""
+
+    sight: Sight
+    seen: Scene
+    place: tuple[int, int]
+    window: Bounds
 
 
 @dataclass(slots=True)
@@ -46,6 +56,7 @@ class Aim:
     #: The element as the first fence found it; where it is now, which is where a pointer has to go.
     now: Node | None = None
     point: tuple[int, int] | None = None
+    stops: tuple[Stop, ...] = ()
     path: tuple[tuple[int, int], ...] = ()
 
     @property
@@ -99,14 +110,21 @@ class Resolver:
         Raises:
             StaleTarget, TargetNotFound, AmbiguousTarget, WindowNotFound, PolicyDenied.
         """
-        target = request.target
+        aim = await self._aimed(session, request.target)
+        if isinstance(request.action, Drag):
+            rest = tuple(self._stop(session, step) for step in (*request.action.path, request.action.to))
+            aim.stops += rest
+            aim.path = tuple(stop.place for stop in rest)
+        return aim
+
+    async def _aimed(self, session: Session, target: Target) -> Aim:
         if isinstance(target, ElementTarget):
             return self._element(session, target)
         if isinstance(target, QueryTarget):
             scene = await self._scenes.observe(session, target.surface, hand_out=False)
             return self._aim(session, scene, resolve_one(scene, target.query))
         if isinstance(target, PointTarget):
-            return await self._point(session, request, target)
+            return self._point(session, target)
         if isinstance(target, SurfaceTarget):
             surface, observer = await desk_of(session).surface(target.ref)
             return Aim(surface=surface, observer=observer)
@@ -131,49 +149,18 @@ class Resolver:
         observer = desk_of(session).observer_of(scene.surface.surface_id)
         return Aim(surface=scene.surface, observer=observer, seen=scene, index=index)
 
-    async def _point(self, session: Session, request: Request, target: PointTarget) -> Aim:
-        capture, point = self._pixel(session, target)
-        if capture.surface_id is None:
-            surface_id = await self._surface_at(session, point)
-        else:
-            surface_id = capture.surface_id
-        scene = await self._scenes.observe(session, surface_id, hand_out=False)
-        aim = self._aim(session, scene, element_at(scene, point))
-        aim.point = point
-        if isinstance(request.action, Drag):
-            steps = (*request.action.path, request.action.to)
-            aim.path = tuple(self._pixel(session, step)[1] for step in steps)
+    def _point(self, session: Session, target: PointTarget) -> Aim:
+        """A place means what the picture showed there, not what stands there now."""
+        stop = self._stop(session, target)
+        aim = self._aim(session, stop.seen, element_at(stop.seen, stop.place))
+        aim.stops, aim.point = (stop,), stop.place
         return aim
 
-    async def _surface_at(self, session: Session, point: tuple[int, int]) -> str:
-        """Return the front-most window at a place of the desktop."""
-        desk = desk_of(session)
-        surfaces = await desk.surfaces()
-        windows = () if desk.screen is None else await desk.screen.stacking()
-        front = next((one for one in windows if not one["minimized"] and inside(one["bounds"], point)), None)
-        found = [
-            surface.surface_id
-            for surface in surfaces
-            if front is not None and (surface.app.pid, surface.title) == (front["pid"], front["title"])
-        ]
-        if len(found) != 1:
-            raise TargetNotFound("no window that can be read is at that place", fix="take a picture of one window")
-        return found[0]
-
-    def _pixel(self, session: Session, target: PointTarget) -> tuple[Capture, tuple[int, int]]:
-        """Return the capture and the place in desktop pixels."""
-        capture = session.captures.get(target.capture_id)
-        if capture is None or self._clock.monotonic_ms() - capture.taken_at_ms > limits.SCENE_ACT_MS_MAX:
-            raise StaleTarget("that picture is not a recent one of this session", fix="take a new screenshot")
-        if target.space == "screenshot":
-            if not (0 <= target.x < capture.width and 0 <= target.y < capture.height):
-                raise StaleTarget("the place is outside the picture", fix="choose a place inside it")
-            x = capture.origin_x + target.x * 1000 // capture.scale_milli
-            y = capture.origin_y + target.y * 1000 // capture.scale_milli
-            return capture, (x, y)
-        if target.space == "window":
-            return capture, (capture.origin_x + target.x, capture.origin_y + target.y)
-        return capture, (target.x, target.y)
+    def _stop(self, session: Session, target: PointTarget) -> Stop:
+        sight = session.sights.find(target.capture_id, self._clock.monotonic_ms())
+        place = sight.place(target)
+        surface_id, stood = sight.window_at(place)
+        return Stop(sight=sight, seen=sight.scenes[surface_id], place=place, window=stood)
 
     async def fence(self, session: Session, request: Request, aim: Aim) -> None:
         """Run the first fence: the application as it is now against what the caller saw.
@@ -211,8 +198,8 @@ class Resolver:
                 now_ms=self._clock.monotonic_ms(),
                 labels=session.labels,
             )
-        if aim.point is not None:
-            self._check_place(session, request, aim, current)
+        for stop in aim.stops:
+            await self._check_stop(session, stop)
         if aim.index is not None:
             await self._check_element(request, aim, aim.index, current, windows)
 
@@ -234,20 +221,17 @@ class Resolver:
             aim.now = None if found is None else found.node
         check_modal(current if place is not None else aim.seen, index if place is None else place, windows)
 
-    def _check_place(self, session: Session, request: Request, aim: Aim, current: Scene) -> None:
-        """A place in a picture counts only while window and element under it are where the picture shows them."""
-        target = request.target
-        if not isinstance(target, PointTarget) or aim.point is None:
-            return
-        capture, point = self._pixel(session, target)
-        bounds = current.surface.bounds
-        if bounds is not None and not inside(bounds, point):
-            raise StaleTarget("the window is not at that place any more", fix="take a new screenshot")
-        if capture.surface_id is not None and bounds is not None and bounds[:2] != (capture.origin_x, capture.origin_y):
-            raise StaleTarget("the window moved since the picture was taken", fix="take a new screenshot")
-        aim.point = point
-        if element_at(current, point) != aim.index:
-            raise StaleTarget("another element is at that place now", fix="take a new screenshot")
+    async def _check_stop(self, session: Session, stop: Stop) -> None:
+        """A place counts only while its window and what it showed there are where the picture shows them."""
+        surface, screen = stop.seen.surface, desk_of(session).screen
+        if screen is None:
+            raise CaptureUnavailable("this desktop gives no pictures", fix="surehand doctor")
+        check_window(stop.window, await screen.place(surface))
+        check_same(stop.seen, await self._scenes.observe(session, surface.surface_id, hand_out=False), stop.place)
+        if not element_at(stop.seen, stop.place):
+            # Nothing but the window itself is known there: its pixels have to stand for it.
+            now, png = await screen.capture(surface)
+            await check_pixels(stop.sight, now, png, stop.place)
 
 
 def needs(request: Request) -> dict[str, bool]:
@@ -266,27 +250,6 @@ def handles_of(aim: Aim) -> tuple[str, ...]:
     if aim.seen is None or aim.index is None:
         return ()
     return fence_handles(aim.seen, aim.index)
-
-
-def inside(bounds: object, point: tuple[int, int]) -> bool:
-    """Return whether a point lies in half-open bounds (x, y, width, height)."""
-    if not isinstance(bounds, list | tuple) or len(bounds) != 4:
-        return False
-    x, y, width, height = bounds
-    return bool(x <= point[0] < x + width and y <= point[1] < y + height)
-
-
-def element_at(scene: Scene, point: tuple[int, int]) -> int | None:
-    """Return the smallest showing element at a place; of equal ones the last in document order, which is on top."""
-    best: int | None = None
-    best_area = 0
-    for index, node in enumerate(scene.tree.nodes):
-        if node.bounds is None or "showing" not in node.states or not inside(node.bounds, point):
-            continue
-        area = node.bounds[2] * node.bounds[3]
-        if best is None or area <= best_area:
-            best, best_area = index, area
-    return best
 
 
 def centre_of(node: Node) -> tuple[int, int]:

@@ -16,12 +16,12 @@ from typing import Final, Literal
 
 from surehand.core.scene.labels import LabelTable
 from surehand.errors import SurehandError, Unavailable, WindowNotFound
-from surehand.model.scene import Capture, Scene, Surface
+from surehand.model.scene import Scene, Surface
 from surehand.ports import Actor, Interruptions, Observer, Screen
+from surehand.runtime.sights import Sights
 
 #: Scenes a session may still refer to; older ones are stale anyway after 30 s.
 _SCENES_KEPT_MAX: Final = 96
-_CAPTURES_KEPT_MAX: Final = 32
 
 Isolation = Literal["isolated", "display_only", "shared"]
 
@@ -143,7 +143,7 @@ class Session:
     labels: LabelTable = field(default_factory=LabelTable)
     scenes: OrderedDict[str, Scene] = field(default_factory=OrderedDict)
     latest: dict[str, Scene] = field(default_factory=dict)
-    captures: OrderedDict[str, Capture] = field(default_factory=OrderedDict)
+    sights: Sights = field(default_factory=Sights)
     read_decisions: dict[tuple[str, ...], str] = field(default_factory=dict)
     scene_counter: int = 0
     #: Random, so that a scene of one session can never be named in another.
@@ -170,12 +170,6 @@ class Session:
             self.scenes.popitem(last=False)
         while len(self.scenes) > _SCENES_KEPT_MAX:
             self.scenes.popitem(last=False)
-
-    def keep_capture(self, capture: Capture) -> None:
-        """Remember where a picture's pixels stand."""
-        self.captures[capture.capture_id] = capture
-        while len(self.captures) > _CAPTURES_KEPT_MAX:
-            self.captures.popitem(last=False)
 
 
 async def is_gone(observer: Observer, surface_id: str) -> bool:

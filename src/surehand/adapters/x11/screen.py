@@ -13,7 +13,7 @@ from surehand.adapters.x11.capture import Capturer, Picture
 from surehand.adapters.x11.connection import XServer, XThread
 from surehand.adapters.x11.windows import Snapshot, WindowInfo, WindowPlace, WindowTracker, locate, owned_by
 from surehand.errors import CaptureUnavailable, Unavailable, WindowNotFound
-from surehand.model.scene import Capture, Surface
+from surehand.model.scene import Bounds, Capture, Surface
 from surehand.ports import Clock
 
 _UNSCALED: Final = 1000
@@ -110,6 +110,13 @@ class X11Screen:
         """
         tracker, _ = self._parts()
         return await self._thread.run(lambda _: find_window(tracker, surface))
+
+    async def place(self, surface: Surface) -> Bounds | None:
+        """Return where a window's client area stands now; None when the window is gone or cannot be told apart."""
+        try:
+            return (await self.window_of(surface)).bounds
+        except WindowNotFound:
+            return None
 
     async def capture(self, surface: Surface | None) -> tuple[Capture, bytes]:
         """Return a picture: one window's own pixels even when covered, or with None the desktop.

@@ -22,6 +22,7 @@ from surehand.model.scene import Bounds
 _EVENT: Final = xcffib.xproto.EventMask
 _ICONIC: Final = 3
 _TOLERANCE_PX: Final = 2  # toolkits round sizes at fractional scales
+_DRAWN_BORDER_PX_MAX: Final = 16  # GTK 4 draws one around its windows where nothing composes them, and tells it nobody
 _ROOT_PROPERTIES: Final = (
     "_NET_CLIENT_LIST_STACKING",
     "_NET_CLIENT_LIST",
@@ -149,6 +150,9 @@ def _scale(window: WindowInfo, size: tuple[int, int]) -> int | None:
             wide = abs(size[0] * factor - real_width) <= _TOLERANCE_PX
             if wide and abs(size[1] * factor - real_height) <= _TOLERANCE_PX:
                 return factor * 1000
+        across, along = width - size[0] * factor, height - size[1] * factor
+        if across == along and 0 < across <= 2 * _DRAWN_BORDER_PX_MAX * factor:
+            return factor * 1000
     return None
 
 
