@@ -171,6 +171,41 @@ async def test_a_program_has_no_powers_even_when_root_started_it(
     }
 
 
+_SHARED_MEMORY = """
+import ctypes, json, sys
+
+class Info(ctypes.Structure):
+    _fields_ = [("segment", ctypes.c_ulong), ("id", ctypes.c_int), ("address", ctypes.c_void_p), ("read_only", ctypes.c_int)]
+
+x11, ext = ctypes.CDLL("libX11.so.6"), ctypes.CDLL("libXext.so.6")
+x11.XOpenDisplay.restype = ctypes.c_void_p
+failed = []
+handler = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)(lambda *_: failed.append(1) or 0)
+x11.XSetErrorHandler(handler)
+display = ctypes.c_void_p(x11.XOpenDisplay(None))
+ext.XShmAttach(display, ctypes.byref(Info(0, int(sys.argv[1]), None, 0)))
+x11.XSync(display, 0)
+print(json.dumps(not failed))
+"""
+
+
+async def test_the_display_does_not_open_the_hosts_shared_memory_to_a_program(
+    desktop: IsolatedDesktop, tmp_path: Path, script: Callable[[str], Path]
+) -> None:
+    """The pictures of the person's windows are in such segments, and the display server runs as the same user."""
+    host = Host(tmp_path / "secret.txt", desktop)
+    try:
+        assert await run_script(desktop, script(_SHARED_MEMORY), str(host.shm)) is False
+    finally:
+        host.close()
+    async with isolated_desktop(sandbox=False) as open_desktop:
+        host = Host(tmp_path / "secret.txt", open_desktop)
+        try:  # where nothing confines the server it does: the test looks at the right thing
+            assert await run_script(open_desktop, script(_SHARED_MEMORY), str(host.shm)) is True
+        finally:
+            host.close()
+
+
 async def test_a_program_with_network_still_reaches_no_abstract_socket_of_the_host(
     tmp_path: Path, script: Callable[[str], Path]
 ) -> None:

@@ -115,7 +115,7 @@ class Programs:
         env = {"PATH": PATH, "LANG": "C.UTF-8", **(viewer.environment if viewer else {})}
         if is_confined:
             files = viewer.files if viewer else ()
-            argv = sandboxes.confined_server(argv, self.layout.etc, viewer=files, own_ipc=False)
+            argv = sandboxes.confined_server(argv, self.layout.etc, viewer=files)
         command = Command(
             argv=tuple(argv),
             env=env,

@@ -5,8 +5,8 @@ what an ordinary user could not read; an empty /tmp with nothing but its own des
 at its own path. There is no host home, no host socket, no host process and, unless granted, no network.
 
 Programs of one desktop share its display, its buses and its home, nothing else: each has its own sandbox, and with it
-its own SysV shared memory. Shared memory through descriptors (MIT-SHM 1.2) works everywhere. A display server in the
-host's ipc namespace attaches the host's segments for any client that names one (see `own_ipc`).
+its own SysV shared memory. So has the display server: a program that names a segment of the host gets an error, not the
+pixels of the person's applications. Shared memory through descriptors (MIT-SHM 1.2) works everywhere.
 """
 
 from __future__ import annotations
@@ -227,19 +227,16 @@ def confined(argv: Sequence[str], sandbox: Sandbox, cwd: str, *, user_namespaces
     return [*arguments, "--chdir", cwd, "--", *argv]
 
 
-def confined_server(argv: Sequence[str], etc: Path, *, viewer: Sequence[Path] = (), own_ipc: bool = True) -> list[str]:
+def confined_server(argv: Sequence[str], etc: Path, *, viewer: Sequence[Path] = ()) -> list[str]:
     """Return the command line that runs a display server: no network, no home, and the host's /tmp for its socket.
 
     Args:
         argv: The server's absolute path and its arguments.
         etc: The desktop's own configuration, readable.
         viewer: Files it needs to show itself on another display.
-        own_ipc: It gets an ipc namespace of its own, and clients outside must share memory through descriptors. Without
-            it, a program inside that guesses the id of a segment of this user sees it through the server.
     """
-    arguments = [*_launcher_arguments(), "--unshare-net", *_system_arguments(), "--bind", "/tmp", "/tmp"]  # noqa: S108
-    if own_ipc:
-        arguments.append("--unshare-ipc")
+    arguments = [*_launcher_arguments(), "--unshare-net", "--unshare-ipc", *_system_arguments()]
+    arguments += ["--bind", "/tmp", "/tmp"]  # noqa: S108
     for path in (etc, *viewer):
         arguments += ["--ro-bind", str(path), str(path)]
     return [*arguments, "--chdir", "/", "--", *argv]

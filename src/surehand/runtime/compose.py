@@ -32,8 +32,8 @@ from surehand.runtime.approvals import Approvals
 from surehand.runtime.authority import Authority
 from surehand.runtime.clock import SystemClock
 from surehand.runtime.config import Config, check_operator_owned
-from surehand.runtime.desks import Desks
-from surehand.runtime.desktops import DesktopRecord, IsolatedDesktop
+from surehand.runtime.desks import Desks, launch_in
+from surehand.runtime.desktops import DesktopRecord
 from surehand.runtime.facts import FactFinder
 from surehand.runtime.gateway import Gateway, Keys
 from surehand.runtime.guard import Guard
@@ -232,8 +232,7 @@ async def open_desk(record: DesktopRecord, clock: Clock) -> Desk:
     await pointer.open()
 
     async def launch(argv: Sequence[str]) -> int:
-        desktop = await IsolatedDesktop.attach(record)
-        return (await desktop.launch(list(argv))).pid
+        return await launch_in(record, argv)
 
     return Desk(
         name=record.name,

@@ -7,7 +7,7 @@ ends. A desktop that somebody uses (`shared`) is attached only where the operato
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final
 
 from surehand.errors import PermissionMissing, SurehandError, Unavailable
@@ -18,6 +18,12 @@ OpenDesk = Callable[[DesktopRecord], Awaitable[Desk]]
 
 ISOLATED: Final = "isolated"
 CURRENT: Final = "current"
+
+
+async def launch_in(record: DesktopRecord, argv: Sequence[str]) -> int:
+    """Start a program in somebody else's desktop and return its pid."""
+    async with await IsolatedDesktop.attach(record) as desktop:
+        return (await desktop.launch(list(argv))).pid
 
 
 class Desks:
@@ -106,8 +112,10 @@ class Desks:
 
     async def launch(self, name: str, argv: tuple[str, ...]) -> int:
         """Start a program in a desktop and return its pid."""
-        desktop = self._owned.get(name) or await IsolatedDesktop.attach(find_desktop(name))
-        return (await desktop.launch(list(argv))).pid
+        owned = self._owned.get(name)
+        if owned is not None:
+            return (await owned.launch(list(argv))).pid
+        return await launch_in(find_desktop(name), argv)
 
     def listed(self) -> list[dict[str, Any]]:
         """Return every desktop of this user that can be named."""

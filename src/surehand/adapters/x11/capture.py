@@ -11,9 +11,12 @@ mapped, resized or covered before it had a store is asked to draw itself once, a
 from __future__ import annotations
 
 import ctypes
-import ctypes.util
+import mmap
+import os
 import select
 import time
+from collections.abc import Callable
+from functools import cache
 from typing import Any, Final, NamedTuple
 
 import xcffib
@@ -31,6 +34,7 @@ from surehand.errors import CaptureUnavailable
 
 _ZPIXMAP: Final = xcffib.xproto.ImageFormat.ZPixmap
 _ALL_PLANES: Final = 0xFFFFFFFF
+_DESCRIPTORS_SINCE: Final = (1, 2)
 _IPC_PRIVATE: Final = 0
 _IPC_RMID: Final = 0
 _CREATE_OWNER_ONLY: Final = 0o1600
@@ -48,43 +52,96 @@ class Picture(NamedTuple):
 
 
 class _SharedMemory:
-    """One SysV segment shared with the server; removed at once, so it dies with its two users."""
+    """One piece of memory shared with the server, as a descriptor where the server takes one (MIT-SHM 1.2).
 
-    def __init__(self, server: XServer, extension: Any, size: int) -> None:
-        libc = ctypes.CDLL(None, use_errno=True)
-        libc.shmat.restype = ctypes.c_void_p
-        libc.shmat.argtypes = (ctypes.c_int, ctypes.c_void_p, ctypes.c_int)
-        libc.shmdt.argtypes = (ctypes.c_void_p,)
-        libc.shmget.argtypes = (ctypes.c_int, ctypes.c_size_t, ctypes.c_int)
-        self._libc = libc
+    A descriptor works from any ipc namespace; the display server of an isolated desktop has one of its own. The SysV
+    segment for older servers is removed at once, so it dies with its two users.
+    """
+
+    def __init__(self, server: XServer, extension: Any, size: int, *, by_descriptor: bool) -> None:
         self._server = server
         self._extension = extension
         self.size = size
-        identifier = libc.shmget(_IPC_PRIVATE, size, _CREATE_OWNER_ONLY)
-        if identifier < 0:
-            raise CaptureUnavailable(
-                "no shared memory for pictures", fix="raise kernel.shmmax", details={"reason": "memory"}
-            )
-        self._address = libc.shmat(identifier, None, 0)
         self.segment = server.conn.generate_id()
         try:
-            extension.Attach(self.segment, identifier, False, is_checked=True).check()
+            self._release, address = self._descriptor() if by_descriptor else self._system_v()
         except xcffib.Error as error:
-            libc.shmdt(self._address)
             raise CaptureUnavailable(
                 "the display server cannot share memory with us",
                 fix="run Surehand and the display server in one IPC namespace",
                 details={"reason": "memory"},
             ) from error
+        self.data = (ctypes.c_char * size).from_address(address)
+
+    def _descriptor(self) -> tuple[Callable[[], object], int]:
+        libc = _libc()
+        descriptor = os.memfd_create("surehand-picture", os.MFD_CLOEXEC)
+        try:
+            os.ftruncate(descriptor, self.size)
+            address = libc.mmap(None, self.size, mmap.PROT_READ | mmap.PROT_WRITE, mmap.MAP_SHARED, descriptor, 0)
+            if address == ctypes.c_void_p(-1).value:
+                raise _no_memory()
+            connection = int(xcffib.ffi.cast("intptr_t", self._server.conn._conn))  # noqa: SLF001 - xcffib cannot send descriptors
+            # libxcb closes the copy when it has sent it.
+            cookie = _xcb_shm().xcb_shm_attach_fd_checked(connection, self.segment, os.dup(descriptor), 0)
+        finally:
+            os.close(descriptor)
+        try:
+            self._server.conn.request_check(cookie.sequence)
+        except xcffib.Error:
+            libc.munmap(address, self.size)
+            raise
+        return lambda: libc.munmap(address, self.size), address
+
+    def _system_v(self) -> tuple[Callable[[], object], int]:
+        libc = _libc()
+        identifier = libc.shmget(_IPC_PRIVATE, self.size, _CREATE_OWNER_ONLY)
+        if identifier < 0:
+            raise _no_memory()
+        address = libc.shmat(identifier, None, 0)
+        try:
+            self._extension.Attach(self.segment, identifier, False, is_checked=True).check()
+        except xcffib.Error:
+            libc.shmdt(address)
+            raise
         finally:
             libc.shmctl(identifier, _IPC_RMID, None)
-        self.data = (ctypes.c_char * size).from_address(self._address)
+        return lambda: libc.shmdt(address), address
 
     def close(self) -> None:
         """Detach on both sides."""
         self._extension.Detach(self.segment)
         self._server.conn.flush()
-        self._libc.shmdt(self._address)
+        self._release()
+
+
+class _Cookie(ctypes.Structure):
+    _fields_ = (("sequence", ctypes.c_uint),)
+
+
+@cache
+def _xcb_shm() -> ctypes.CDLL:
+    library = ctypes.CDLL("libxcb-shm.so.0")
+    library.xcb_shm_attach_fd_checked.restype = _Cookie
+    library.xcb_shm_attach_fd_checked.argtypes = (ctypes.c_void_p, ctypes.c_uint32, ctypes.c_int32, ctypes.c_uint8)
+    return library
+
+
+@cache
+def _libc() -> ctypes.CDLL:
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.shmat.restype = ctypes.c_void_p
+    libc.shmat.argtypes = (ctypes.c_int, ctypes.c_void_p, ctypes.c_int)
+    libc.shmdt.argtypes = (ctypes.c_void_p,)
+    libc.shmget.argtypes = (ctypes.c_int, ctypes.c_size_t, ctypes.c_int)
+    libc.mmap.restype = ctypes.c_void_p
+    libc.mmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long)
+    libc.munmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
+    return libc
+
+
+def _no_memory() -> CaptureUnavailable:
+    return CaptureUnavailable("no shared memory for pictures", fix="raise kernel.shmmax", details={"reason": "memory"})
 
 
 class Capturer:
@@ -93,7 +150,8 @@ class Capturer:
     def __init__(self, server: XServer) -> None:
         self._server = server
         self._shm = server.extension(xcffib.shm)
-        self._shm.QueryVersion().reply()
+        version = self._shm.QueryVersion().reply()
+        self._by_descriptor = (version.major_version, version.minor_version) >= _DESCRIPTORS_SINCE
         self._memory: _SharedMemory | None = None
         self._stores: _OwnStores | None = None
         setup = server.conn.setup
@@ -183,7 +241,7 @@ class Capturer:
         if self._memory is None or self._memory.size < size:
             if self._memory is not None:
                 self._memory.close()
-            self._memory = _SharedMemory(self._server, self._shm, size)
+            self._memory = _SharedMemory(self._server, self._shm, size, by_descriptor=self._by_descriptor)
         memory = self._memory
         self._shm.GetImage(drawable, x, y, width, height, _ALL_PLANES, _ZPIXMAP, memory.segment, 0).reply()
         return memory.data
