@@ -43,7 +43,7 @@ def approver_key(folder: str | None, approver: str | None) -> tuple[str, Signing
     names = [one.approver for one in keys.approvers()]
     if approver is None and len(names) != 1:
         raise InvalidRequest(
-            f"{len(names)} approver keys are here",
+            f"{len(names)} approver keys are here" if names else "there is no approver key here",
             fix="name one with --as" if names else "make one: surehand keys create NAME",
             details={"approvers": names},
         )
