@@ -32,6 +32,7 @@ from world import (
     end_on_signals,
     private_folder,
     program,
+    uninterrupted,
     wait_until,
 )
 
@@ -337,7 +338,8 @@ def play(options: argparse.Namespace, say: Callable[[str], None]) -> dict[str, A
         daemon.wait_ready()
         operator.watch()
         say(f"desktop {desktop.name} on {desktop.display}, {desktop.isolation}; the agent begins")
-        agent = stack.enter_context(ended(AgentProcess(desktop.name, film, pace_s, output / "agent.log")))
+        with uninterrupted():
+            agent = stack.enter_context(ended(AgentProcess(desktop.name, film, pace_s, output / "agent.log")))
         story.run(daemon, applications, agent, operator)
         story.look_at_the_truth(applications)
         story.collect(daemon)
@@ -390,8 +392,7 @@ def stay(daemon: Daemon, folder: Path, say: Callable[[str], None]) -> None:
         f"  {program('surehand')} observe guests.py\n"
         "Ctrl-C ends it."
     )
-    # As long as somebody is connected the daemon does not take itself for idle.
-    with contextlib.suppress(KeyboardInterrupt), Control(client="demo"):
+    with contextlib.suppress(KeyboardInterrupt):
         while True:
             signal.pause()
 

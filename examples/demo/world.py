@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import ctypes
 import json
 import os
 import queue
@@ -31,6 +32,7 @@ SYSTEM_PYTHON: Final = "/usr/bin/python3"
 #: What the rows of the guest list hold once the world has moved on: carol's row is frank's now.
 RECYCLED: Final = ("alice", "bob", "frank", "grace")
 
+_PR_SET_PDEATHSIG: Final = 1
 LOOK_EVERY_S: Final = 0.005
 READY_S: Final = 20.0
 END_S: Final = 10.0
@@ -78,6 +80,45 @@ def program(name: str) -> str:
     return str(Path(sys.executable).with_name(name))
 
 
+_libc = ctypes.CDLL(None)
+
+
+def _end_with_parent() -> None:
+    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+
+
+class _Signals:
+    """Whether an end was asked for, and whether it may unwind what is being done right now."""
+
+    held = False
+    asked = ""
+
+
+@contextlib.contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Let a process be started *and* be known as ours, whatever signal comes in between."""
+    _Signals.held = True
+    try:
+        yield
+    finally:
+        _Signals.held = False
+        if _Signals.asked:
+            raise KeyboardInterrupt(_Signals.asked)
+
+
+def end_on_signals() -> None:
+    """Let Ctrl-C and its kin unwind everything, once: what comes while things are being ended changes nothing."""
+
+    def asked(number: int, _frame: Any) -> None:
+        if not _Signals.asked:
+            _Signals.asked = signal.Signals(number).name
+            if not _Signals.held:
+                raise KeyboardInterrupt(_Signals.asked)
+
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, asked)
+
+
 @contextlib.contextmanager
 def private_folder() -> Iterator[Path]:
     """Make this run's own runtime folder, let everything started from here find it, and remove it at the end."""
@@ -97,10 +138,13 @@ def private_folder() -> Iterator[Path]:
 
 
 class Child:
-    """A process of ours that ends with the demo. In a session of its own, so that Ctrl-C reaches only the demo."""
+    """A process of ours that ends with the demo, even a killed one.
+
+    In a session of its own, so that Ctrl-C reaches only the demo, which ends it in order.
+    """
 
     def __init__(self, argv: list[str], **options: Any) -> None:
-        self.process = subprocess.Popen(argv, start_new_session=True, **options)
+        self.process = subprocess.Popen(argv, start_new_session=True, preexec_fn=_end_with_parent, **options)  # noqa: PLW1509 - one system call, made by the thread that lives longest
 
     def end(self) -> None:
         """Ask it to end, then end it."""
@@ -135,9 +179,8 @@ class Daemon:
 
     def start(self) -> None:
         """Start it; `wait_ready` says when it serves."""
-        # Should the demo be killed, the daemon ends by itself once nobody is connected.
-        argv = [program("surehand"), "serve", "--config", str(self._config), "--idle-exit", "30"]
-        with self.log.open("ab") as log:
+        argv = [program("surehand"), "serve", "--config", str(self._config), "--idle-exit", "0"]
+        with self.log.open("ab") as log, uninterrupted():
             self._child = Child(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
 
     def wait_ready(self) -> None:
@@ -325,7 +368,8 @@ class OperatorProcess:
     def watch(self) -> None:
         """Start to watch for the one question."""
         argv = [sys.executable, str(HERE / "approver.py"), "answer", "--keys", self._keys, "--context", "dave"]
-        self._child = Child(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, encoding="utf-8")
+        with uninterrupted():
+            self._child = Child(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, encoding="utf-8")
 
     def said(self) -> dict[str, Any]:
         """Return what it was asked and answered.
@@ -345,16 +389,3 @@ class OperatorProcess:
         """End it."""
         if self._child is not None:
             self._child.end()
-
-
-def end_on_signals() -> None:
-    """Let Ctrl-C and its kin unwind everything, once: what comes while things are being ended changes nothing."""
-    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-
-    def unwind(number: int, _frame: Any) -> None:
-        for one in numbers:
-            signal.signal(one, lambda *_: None)
-        raise KeyboardInterrupt(signal.Signals(number).name)
-
-    for one in numbers:
-        signal.signal(one, unwind)
