@@ -29,17 +29,20 @@ _TEXT_DOMAIN: Final = b"surehand/text/v1\x00"
 Digest = Callable[[str], str]
 
 
-def target_meaning(target: Target, *, app: str, place: str) -> dict[str, Any]:
+def target_meaning(target: Target, *, app: str, place: str, window: str = "") -> dict[str, Any]:
     """Return what a target stands for, without the scene, generation or label it was read under.
 
     Args:
         target: The request's target.
         app: The proven application identity (`AppIdentity.key`), "" where no application is aimed at.
-        place: The window identity or canonical origin, "" likewise.
+        place: The kind of window or the canonical origin, "" likewise.
+        window: The id of the one window, "" where none is aimed at: two documents of an editor look alike.
 
-    A replay whose scene is gone is hashed with the `app` and `place` that the claim recorded (spec §5.3).
+    A replay whose scene is gone is hashed with the `app`, `place` and `window` that the claim recorded (spec §5.3).
     """
     meaning: dict[str, Any] = {"kind": str(type(target).__struct_config__.tag), "app": app, "place": place}
+    if window:
+        meaning["window"] = window
     if isinstance(target, ElementTarget):
         meaning.update(fingerprint_hash=target.fingerprint_hash, context_hash=target.context_hash)
     elif isinstance(target, QueryTarget):

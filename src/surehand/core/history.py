@@ -83,14 +83,15 @@ class Answered(_Payload, frozen=True, kw_only=True):
 class Claimed(_Payload, frozen=True, kw_only=True):
     """Payload of `operation.claimed.v1`: the point of no silent return.
 
-    `app` and `place` let a replay be hashed when the scene is gone. `request` is redacted, `reconcile_key` is keyed,
-    `receipt` holds what is already known of the receipt, so that recovery can write an honest `outcome_unknown`
+    `app`, `place` and `window` let a replay be hashed when the scene is gone. `request` is redacted, `reconcile_key` is
+    keyed, `receipt` holds what is already known of the receipt, so that recovery can write an honest `outcome_unknown`
     without asking anybody. `standing` names the standing grant that was used.
     """
 
     action_hash: str
     app: str = ""
     place: str = ""
+    window: str = ""
     effect: str = ""
     reconcile_key: str = ""
     permit_nonce: str = ""
@@ -129,6 +130,9 @@ _AFTER: Final[dict[str, State]] = {
     DENIED: State.REFUSED,
     CLAIMED: State.CLAIMED,
 }
+
+#: What may stand after a claim without being about it.
+_BESIDE: Final = frozenset({REFUSED, APPROVED, DENIED})
 
 
 def operation_stream(principal: str, operation_id: str) -> str:
@@ -183,8 +187,9 @@ def _fold_one(stored: StoredOperation | None, event: Event) -> StoredOperation:
         if stored is None or stored.terminal is None or stored.terminal.kind != "outcome_unknown":
             raise JournalRecovery("a resolution stands without an unknown outcome")
         return msgspec.structs.replace(stored, version=event.stream_version, resolution=payload.verdict)
-    if event.type == REFUSED and stored is not None and stored.claim is not None:
-        # A conflicting proposal was refused under the same id; that is no part of the operation that was claimed.
+    if event.type in _BESIDE and stored is not None and stored.claim is not None:
+        # A conflicting proposal was refused under the same id, or somebody answered when it was too late: that is no
+        # part of the operation that was claimed, and must not keep anybody from reading how it ended.
         return msgspec.structs.replace(stored, version=event.stream_version)
     if stored is not None and stored.terminal is not None:
         raise JournalRecovery(f"{event.type} follows a terminal")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
+from surehand.core.policy.evaluate import is_interpreter
 from surehand.core.policy.model import CONSEQUENTIAL, RISKS, Risk
 from surehand.model.authority import StandingGrant
 
@@ -44,6 +45,7 @@ def why_not(
     checks = (
         ("it is another principal's", grant.principal == principal),
         ("it is for another application", bool(app) and grant.app == app),
+        ("its application is an interpreter, which could be anything", not is_interpreter(app)),
         ("it is for another window or origin", grant.place is None or grant.place == place),
         ("it names other actions", effect in grant.actions),
         ("the risk is higher", RISKS.index(risk) <= RISKS.index(grant.risk_max)),

@@ -1,9 +1,10 @@
 """Open questions to people, their answers, and standing grants (spec §6.4, §3.4).
 
 Guarantees:
-- A question is durable before it is shown, and its answer before anything is done with it.
+- A question is durable before it is shown, and a yes before anything is done with it; a no counts at once.
 - An answer counts only through `core/approval`: signed by an allowed approver, for exactly what was shown, in time.
 - An approval is used once and a standing grant at most as often as it says: the claim counts the use.
+- What was denied, revoked or ran out in the meantime is not used; once it is being used, no answer is taken any more.
 - A question nobody answered is recorded as unanswered, as neither yes nor no.
 """
 
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -21,7 +23,7 @@ from surehand.core import standing as standing_rules
 from surehand.core.authority import Verify
 from surehand.core.history import operation_stream
 from surehand.core.lifecycle import Gate, Happening
-from surehand.errors import ApprovalDenied, ApprovalUnanswered, InvalidRequest, TooLarge
+from surehand.errors import ApprovalDenied, ApprovalUnanswered, AuthorityDenied, InvalidRequest, TooLarge
 from surehand.model.approval import ApprovalAnswer, PendingApproval
 from surehand.model.authority import StandingGrant
 from surehand.model.decision import Decision, PolicyInput
@@ -46,6 +48,13 @@ class _Question:
     pending: PendingApproval
     answers: list[ApprovalAnswer] = field(default_factory=list)
     changed: asyncio.Event = field(default_factory=asyncio.Event)
+    #: Callers that wait for the answer.
+    waiters: int = 0
+    #: A claim is using the yes.
+    taken: bool = False
+
+    def is_of(self, run: Run) -> bool:
+        return (self.pending.principal, self.pending.operation_id) == (run.principal, run.operation_id)
 
 
 class Approvals:
@@ -68,6 +77,8 @@ class Approvals:
         self._life_ms = life_ms
         self.publish = publish
         self._questions: dict[str, _Question] = {}
+        #: Questions whose record is on its way to the disk, by principal.
+        self._asking: Counter[str] = Counter()
         self._standing: dict[str, StandingGrant] = {}
 
     # --- the gateway's side -----------------------------------------------------------------------------------
@@ -81,7 +92,7 @@ class Approvals:
             ApprovalNeeded: a question is open and the caller does not wait, or not any longer.
             ApprovalDenied, ApprovalUnanswered.
         """
-        if decision.obligations.approvals_needed == 1 and self._use_standing(run, document):
+        if decision.obligations.approvals_needed == 1 and await self._use_standing(run, document):
             run.step(Happening.APPROVAL_ASKED)
             run.step(Happening.APPROVED)
             return 0
@@ -97,9 +108,20 @@ class Approvals:
         run.step(Happening.APPROVED)
         return self._clock.monotonic_ms() - started
 
-    def _use_standing(self, run: Run, document: PolicyInput) -> bool:
-        grant = standing_rules.first_match(
-            self._standing.values(),
+    async def _use_standing(self, run: Run, document: PolicyInput) -> bool:
+        left = dict(self._standing)
+        while (grant := self._first_match(left, run, document)) is not None:
+            if await self._journal.uses(standing_rules.use_key(grant)) < grant.uses_max:
+                run.uses[standing_rules.use_key(grant)] = grant.uses_max
+                run.standing = grant.grant_id
+                return True
+            # A spent one answers nothing, and must not stand in the way of the next one or of a person.
+            del left[grant.grant_id]
+        return False
+
+    def _first_match(self, grants: dict[str, StandingGrant], run: Run, document: PolicyInput) -> StandingGrant | None:
+        return standing_rules.first_match(
+            grants.values(),
             principal=run.principal,
             app=document.facts.app,
             place=document.facts.place,
@@ -108,19 +130,16 @@ class Approvals:
             categories={*document.facts.categories, *document.facts.observed.get("categories", ())},
             now_ms=self._clock.wall_ms(),
         )
-        if grant is None:
-            return False
-        run.uses[standing_rules.use_key(grant)] = grant.uses_max
-        run.standing = grant.grant_id
-        return True
 
     async def _question(self, run: Run, document: PolicyInput, decision: Decision) -> _Question:
         shown = rules.present(document, run.request.action, reason=decision.reason, action_hash=run.action_hash)
         for question in self._questions.values():
-            same = (question.pending.principal, question.pending.operation_id) == (run.principal, run.operation_id)
+            same = question.is_of(run)
             if same and rules.still_covers(question.pending, shown):
                 return question
+        await self._sweep()
         open_count = sum(1 for one in self._questions.values() if one.pending.principal == run.principal)
+        open_count += self._asking[run.principal]
         if open_count >= limits.APPROVALS_PENDING_MAX:
             raise TooLarge(
                 f"{open_count} questions are open; the limit is {limits.APPROVALS_PENDING_MAX}",
@@ -136,24 +155,33 @@ class Approvals:
             needed=decision.obligations.approvals_needed,
         )
         question = _Question(pending)
-        await self._record(
-            pending,
-            "operation.approval_requested.v1",
-            {
-                "action_hash": run.action_hash,
-                "approval_id": pending.approval_id,
-                "presentation_hash": pending.presentation_hash,
-                "requested_at_ms": pending.requested_at_ms,
-                "expires_at_ms": pending.expires_at_ms,
-                "needed": pending.needed,
-            },
-        )
+        self._asking[run.principal] += 1
+        try:
+            await self._record_question(pending)
+        finally:
+            self._asking[run.principal] -= 1
         self._questions[pending.approval_id] = question
         self.publish("approval.requested", to_value(pending))
         return question
 
+    async def _sweep(self) -> None:
+        """Forget what nobody answered in time, so that it holds up nothing and is on record."""
+        now = self._clock.wall_ms()
+        for question in list(self._questions.values()):
+            idle = not (question.waiters or question.taken)
+            if idle and rules.tally(question.answers, question.pending, now_ms=now) == "unanswered":
+                self._close(question)
+                await self._record_unanswered(question)
+
     async def _wait(self, run: Run, question: _Question) -> str:
         """Wait for the count of answers to decide, as long as the caller waits and the question lives."""
+        question.waiters += 1
+        try:
+            return await self._answered(run, question)
+        finally:
+            question.waiters -= 1
+
+    async def _answered(self, run: Run, question: _Question) -> str:
         waits_until = self._clock.monotonic_ms() + run.wait_approval_ms
         while True:
             state = rules.tally(question.answers, question.pending, now_ms=self._clock.wall_ms())
@@ -178,27 +206,48 @@ class Approvals:
         if state == "approved":
             # It stays until a claim uses it: an element that moved on after the yes is not asked about again.
             return
-        if state == "unanswered":
-            await self._record_answer(pending, "operation.denied.v1", "", "unanswered", "")
         self._close(question)
-        details = {"approval_id": pending.approval_id}
         if state == "unanswered":
-            raise ApprovalUnanswered(
-                "nobody answered in time; this is neither a yes nor a no",
-                gate=Gate.APPROVAL,
-                fix="present it again when somebody is there",
-                details=details,
-            )
-        denial = next(answer for answer in question.answers if answer.answer == "deny")
-        raise ApprovalDenied(
-            "a person said no",
-            gate=Gate.APPROVAL,
-            details={**details, "approver": denial.approver, "reason": denial.reason, "effect": run.effect},
-        )
+            await self._record_unanswered(question)
+            raise _unanswered(pending)
+        raise _denied(question, run)
 
-    def used(self, approval_id: str) -> None:
-        """Forget a question whose yes a claim has used."""
-        self._questions.pop(approval_id, None)
+    # --- using a yes ------------------------------------------------------------------------------------------
+
+    def take(self, run: Run) -> None:
+        """Hold the yes that a claim is about to use; until `used` or `give_back` nobody can answer any more.
+
+        Raises:
+            ApprovalDenied, ApprovalUnanswered, AuthorityDenied: it was taken back or ran out since it was found.
+        """
+        if run.standing is not None:
+            grant = self._standing.get(run.standing)
+            if grant is None or self._clock.wall_ms() >= grant.expires_at_ms:
+                raise AuthorityDenied(
+                    "the standing grant was revoked or has expired",
+                    gate=Gate.APPROVAL,
+                    fix="present it again; a person is asked where no other grant covers it",
+                )
+        question = None if run.approval_id is None else self._questions.get(run.approval_id)
+        if question is None:
+            return
+        state = rules.tally(question.answers, question.pending, now_ms=self._clock.wall_ms())
+        if state == "denied":
+            self._close(question)
+            raise _denied(question, run)
+        if state != "approved":
+            raise _unanswered(question.pending)
+        question.taken = True
+
+    def give_back(self, run: Run) -> None:
+        """Let a yes be used or answered again: the claim was not written."""
+        if run.approval_id in self._questions:
+            self._questions[run.approval_id].taken = False
+
+    def used(self, run: Run) -> None:
+        """Forget every question about an operation that a claim has begun: there is nothing left to answer."""
+        for question in [one for one in self._questions.values() if one.is_of(run)]:
+            self._close(question)
 
     def _close(self, question: _Question) -> None:
         self._questions.pop(question.pending.approval_id, None)
@@ -222,19 +271,43 @@ class Approvals:
             AuthorityDenied: the answer does not count.
         """
         question = self._questions.get(answer.approval_id)
-        if question is None:
+        if question is None or question.taken:
             raise InvalidRequest(
-                "no such open question", fix="list them with `surehand approvals`", details={"id": answer.approval_id}
+                "no such open question, or it is being carried out already",
+                fix="list them with `surehand approvals`",
+                details={"id": answer.approval_id},
             )
         pending = question.pending
         rules.check_answer(answer, pending, self._approvers, self._verify, now_ms=self._clock.wall_ms())
         kind = "operation.approved.v1" if answer.answer == "approve" else "operation.denied.v1"
+        if answer.answer == "deny":
+            # A no stops a claim that is under way; it need not wait for the disk to do so.
+            question.answers.append(answer)
         await self._record_answer(pending, kind, answer.approver, f"ed25519:{answer.key_id}", answer.reason)
-        question.answers.append(answer)
+        if answer.answer == "approve":
+            question.answers.append(answer)
         question.changed.set()
         state = rules.tally(question.answers, pending, now_ms=self._clock.wall_ms())
         self.publish("approval.answered", {"approval_id": pending.approval_id, "state": state})
         return {"approval_id": pending.approval_id, "state": state}
+
+    async def _record_question(self, pending: PendingApproval) -> None:
+        await self._record(
+            pending,
+            "operation.approval_requested.v1",
+            {
+                "action_hash": pending.presentation.action_hash,
+                "approval_id": pending.approval_id,
+                "presentation_hash": pending.presentation_hash,
+                "requested_at_ms": pending.requested_at_ms,
+                "expires_at_ms": pending.expires_at_ms,
+                "needed": pending.needed,
+            },
+        )
+
+    async def _record_unanswered(self, question: _Question) -> None:
+        if not question.answers:
+            await self._record_answer(question.pending, "operation.denied.v1", "", "unanswered", "")
 
     async def _record_answer(self, pending: PendingApproval, kind: str, approver: str, how: str, reason: str) -> None:
         await self._record(
@@ -276,8 +349,13 @@ class Approvals:
         """
         if grant_id not in self._standing:
             raise InvalidRequest("no such standing grant", details={"grant_id": grant_id})
-        await self._standing_event(grant_id, "standing.revoked.v1", person, {})
-        del self._standing[grant_id]
+        # First of all it must not be used any more.
+        grant = self._standing.pop(grant_id)
+        try:
+            await self._standing_event(grant_id, "standing.revoked.v1", person, {})
+        except BaseException:
+            self._standing[grant_id] = grant
+            raise
 
     async def standing(self) -> list[dict[str, Any]]:
         """Return the standing grants in force, with what is left of each."""
@@ -300,6 +378,29 @@ class Approvals:
 
 def _grant_of(payload: dict[str, Any]) -> StandingGrant:
     return convert(StandingGrant, payload)
+
+
+def _unanswered(pending: PendingApproval) -> ApprovalUnanswered:
+    return ApprovalUnanswered(
+        "nobody answered in time, or the yes ran out; this is neither a yes nor a no",
+        gate=Gate.APPROVAL,
+        fix="present it again when somebody is there",
+        details={"approval_id": pending.approval_id},
+    )
+
+
+def _denied(question: _Question, run: Run) -> ApprovalDenied:
+    denial = next(answer for answer in question.answers if answer.answer == "deny")
+    return ApprovalDenied(
+        "a person said no",
+        gate=Gate.APPROVAL,
+        details={
+            "approval_id": question.pending.approval_id,
+            "approver": denial.approver,
+            "reason": denial.reason,
+            "effect": run.effect,
+        },
+    )
 
 
 def _told(pending: PendingApproval) -> dict[str, Any]:

@@ -19,8 +19,8 @@ from typing import Any, Final
 import msgspec
 
 from surehand.core import hashing, permit, release, safety
+from surehand.core.history import Claimed, Replay, Unknown, idempotency
 from surehand.core.history import Conflict as ConflictVerdict
-from surehand.core.history import Replay, Unknown, idempotency
 from surehand.core.lifecycle import GATES_OF, Gate, Happening
 from surehand.core.outcome import Ending, Known, Status, terminal_of
 from surehand.core.scene.fence import check_fence
@@ -42,7 +42,7 @@ from surehand.runtime.attempt import LiveAttempt, StopInput
 from surehand.runtime.authority import Authority
 from surehand.runtime.facts import FactFinder
 from surehand.runtime.operations import Operations
-from surehand.runtime.resolve import Resolver, centre_of, handles_of, is_pointed, needs
+from surehand.runtime.resolve import Aim, Resolver, centre_of, handles_of, is_pointed, needs
 from surehand.runtime.run import Run
 from surehand.runtime.session import Session
 from surehand.runtime.watch import Seen, Watcher
@@ -140,7 +140,7 @@ class Gateway:
         """Return what a host must sign: the action hash, the salt and the meaning, and what policy says now."""
         run = self._start(session, request, 0)
         run.aim = await self.resolver.look_up(session, request)
-        salt = self._hash(run, run.aim.app, run.aim.place)
+        salt = self._hash(run, run.aim)
         run.document = self.facts.document(run)
         run.effect = run.document.action
         decision = self._decide(run, approved=False)
@@ -181,7 +181,7 @@ class Gateway:
         except TargetError:
             # What is in flight may just have taken its target away; it still is the same.
             aim = run.aim
-        self._hash(other, aim.app, aim.place)
+        self._hash(other, aim)
         return other.action_hash == run.action_hash
 
     async def _drive(self, run: Run) -> Reply:
@@ -228,9 +228,9 @@ class Gateway:
             # A replay needs no live backend: the claim remembers which application and window were meant.
             if claim is None:
                 raise
-            self._hash(run, claim.app, claim.place)
+            self._hash(run, claim)
         else:
-            self._hash(run, run.aim.app, run.aim.place)
+            self._hash(run, run.aim)
         run.identified.set()
         verdict = idempotency(stored, None, run.action_hash)
         if isinstance(verdict, Replay):
@@ -260,9 +260,9 @@ class Gateway:
         run.step(_H.FOUND_FRESH, action_hash=run.action_hash)
         return None
 
-    def _hash(self, run: Run, app: str, place: str) -> str | None:
+    def _hash(self, run: Run, aimed: Aim | Claimed) -> str | None:
         salt = hashing.salt_of(run.request, self.keys.salt, run.principal)
-        run.meaning = hashing.target_meaning(run.request.target, app=app, place=place)
+        run.meaning = hashing.target_meaning(run.request.target, app=aimed.app, place=aimed.place, window=aimed.window)
         run.action_hash = hashing.action_hash(run.request, run.meaning, salt)
         return salt
 
@@ -286,6 +286,9 @@ class Gateway:
             waited = await self.approvals.obtain(run, run.document, decision)
             # The deadline stands still while somebody thinks (spec §3.1).
             run.deadline_at_ms += waited
+            # Not so a grant: it runs out whoever thinks.
+            left_ms = self.authority.authorise(run)
+            run.deadline_at_ms = min(run.deadline_at_ms, self.clock.monotonic_ms() + left_ms)
             decision = self._decide(run, approved=True)
         _check_allowed(decision)
         run.decision = decision
@@ -332,12 +335,16 @@ class Gateway:
         if run.aim.node is not None:
             run.before_hash = self.watcher.evidence(run.aim.node)
         run.check_time(self.clock.monotonic_ms())
-        await self.operations.claim(
-            run.principal, run.operation_id, run.uses, run.claim(self._digest), run.session.session_id
-        )
+        self.approvals.take(run)
+        try:
+            await self.operations.claim(
+                run.principal, run.operation_id, run.uses, run.claim(self._digest), run.session.session_id
+            )
+        except BaseException:
+            self.approvals.give_back(run)
+            raise
         run.step(_H.CLAIM_STORED, permit_nonce=run.permit.nonce)
-        if run.approval_id is not None:
-            self.approvals.used(run.approval_id)
+        self.approvals.used(run)
 
     # --- dispatch -----------------------------------------------------------------------------------------------
 

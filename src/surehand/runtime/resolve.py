@@ -70,6 +70,11 @@ class Aim:
         return "" if self.surface is None else self.surface.place
 
     @property
+    def window(self) -> str:
+        """The one window's id, "" where none is aimed at."""
+        return "" if self.surface is None or not self.surface.place else self.surface.surface_id
+
+    @property
     def node(self) -> Node | None:
         """The element as the caller saw it."""
         return None if self.seen is None or self.index is None else self.seen.tree.nodes[self.index]

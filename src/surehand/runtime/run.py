@@ -97,6 +97,7 @@ class Run:
                     action_hash=self.action_hash,
                     app=self.aim.app,
                     place=self.aim.place,
+                    window=self.aim.window,
                     effect=self.effect,
                     reconcile_key=self.reconcile_key,
                     permit_nonce="" if permit is None else permit.nonce,

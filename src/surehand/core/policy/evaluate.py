@@ -32,6 +32,11 @@ _INTERPRETER: Final = re.compile(
 )
 
 
+def is_interpreter(app: str) -> bool:
+    """Return whether an identity stands for every program that something could run, and so opens nothing."""
+    return _INTERPRETER.fullmatch(app) is not None
+
+
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """What one of the two passes says."""
 
@@ -150,7 +155,7 @@ def _candidates(policy: Policy, document: PolicyInput, action: str) -> list[_Com
             if not matches(values[index]):
                 break
         else:
-            if not (one.by_app and _INTERPRETER.fullmatch(facts.app)):
+            if not (one.by_app and is_interpreter(facts.app)):
                 found.append(one)
     return found
 
