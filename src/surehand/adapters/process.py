@@ -1,18 +1,33 @@
 """Starts programs in a desktop: the actor behind `app{launch}`. It launches through the desktop's own sandbox only.
 
-Never a shell: a name and arguments. What it started dies with the desktop.
+Never a shell: a name and arguments, or the id of an installed application. What it started dies with the desktop.
+Whatever ends in `.desktop` is such an id and nothing else, because policy takes it for one: it is looked up among the
+system's applications, never run as a path, and never found in a folder that a program could write.
 """
 
 from __future__ import annotations
 
+import asyncio
+import re
 from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import Final
 
-from surehand.errors import AppNotFound, SurehandError
+from surehand import limits
+from surehand.errors import AppNotFound, SurehandError, UnsupportedAction
 from surehand.model.actions import Action, App
 from surehand.model.scene import CapabilityFact, Node, Surface
 from surehand.ports import Attempt, Dispatched
 
 Launch = Callable[[Sequence[str]], Awaitable[int]]
+
+#: Where the system installs applications; a user's own folder could hold anything.
+APPLICATIONS: Final = (Path("/usr/local/share/applications"), Path("/usr/share/applications"))
+_SUFFIX: Final = ".desktop"
+_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*\.desktop")
+#: A word of an `Exec` line: quoted, where a backslash escapes, or plain.
+_WORD: Final = re.compile(r'"((?:[^"\\]|\\.)*)"|([^\s"]+)')
+_CODE: Final = re.compile(r"%(.)")
 
 
 class ProcessActor:
@@ -44,9 +59,12 @@ class ProcessActor:
         action = attempt.action
         if not isinstance(action, App):
             raise TypeError("only launching is routed here")
+        argv = [action.name, *action.arguments]
+        if action.name.endswith(_SUFFIX):
+            argv = await asyncio.to_thread(installed_command, action.name)
         attempt.enter({})
         try:
-            pid = await self._launch([action.name, *action.arguments])
+            pid = await self._launch(argv)
         except AppNotFound:
             return Dispatched(status="no_effect", route="process.launch", detail="app_not_found")
         except SurehandError as error:
@@ -55,3 +73,49 @@ class ProcessActor:
 
     async def release_all(self) -> None:
         """Nothing is held."""
+
+
+def installed_command(desktop_id: str, folders: Sequence[Path] = APPLICATIONS) -> list[str]:
+    """Return the command line of an installed application, as its desktop file has it, without files to open.
+
+    Raises:
+        AppNotFound: no application of this id is installed for everybody.
+        UnsupportedAction: it is installed and needs a terminal, or has no command.
+    """
+    entry = _entry(desktop_id, folders)
+    if entry.get("Type") != "Application" or entry.get("Hidden") == "true":
+        raise _not_installed(desktop_id)
+    words = [_expanded(quoted or plain) for quoted, plain in _WORD.findall(entry.get("Exec", ""))]
+    argv = [word for word in words if word]
+    if not argv or entry.get("Terminal") == "true":
+        raise UnsupportedAction("this application cannot be started by itself", details={"application": desktop_id})
+    return argv
+
+
+def _entry(desktop_id: str, folders: Sequence[Path]) -> dict[str, str]:
+    """Return the main group of a desktop file."""
+    if not _ID.fullmatch(desktop_id):
+        raise _not_installed(desktop_id)
+    for folder in folders:
+        try:
+            with (folder / desktop_id).open("rb") as file:
+                text = file.read(limits.DESKTOP_ENTRY_BYTES_MAX).decode("utf-8", "replace")
+        except OSError:
+            continue
+        group = text.partition("[Desktop Entry]\n")[2].partition("\n[")[0]
+        pairs = (line.partition("=") for line in group.splitlines() if "=" in line and not line.startswith("#"))
+        return {name.strip(): value.strip() for name, _, value in pairs}
+    raise _not_installed(desktop_id)
+
+
+def _expanded(word: str) -> str:
+    """Return a word of an `Exec` line with its escapes undone and its field codes, which stand for files, taken out."""
+    return _CODE.sub(lambda code: "%" if code[1] == "%" else "", re.sub(r"\\(.)", r"\1", word))
+
+
+def _not_installed(desktop_id: str) -> AppNotFound:
+    return AppNotFound(
+        "no application of this id is installed",
+        fix="use the name of a file in /usr/share/applications",
+        details={"application": desktop_id[: limits.NAME_CHARS_MAX]},
+    )
