@@ -470,6 +470,10 @@ class AtspiObserver:
         await self._bus.refresh()
         return tuple(letters.dead_letters(self._bus, self._native_windows))
 
+    def pids(self) -> frozenset[int]:
+        """Return the processes that are on the accessibility bus, silent ones too."""
+        return frozenset(application.identity.pid for application in self._bus.applications.values())
+
     # --- for acting -------------------------------------------------------------------------------------------
 
     def application_of(self, surface_id: str) -> Application:
