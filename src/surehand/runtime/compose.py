@@ -8,15 +8,17 @@ from __future__ import annotations
 import asyncio
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from surehand.adapters.atspi.acting import AtspiActor
+from surehand.adapters.atspi.identity import identify
 from surehand.adapters.atspi.observer import AtspiObserver
 from surehand.adapters.journal_sqlite import SqliteJournal
 from surehand.adapters.process import ProcessActor
 from surehand.adapters.x11.actor import X11Actor
+from surehand.adapters.x11.bare import BareWindows
 from surehand.adapters.x11.interruptions import X11Interruptions
 from surehand.adapters.x11.screen import X11Screen
 from surehand.adapters.x11.windows import locate
@@ -26,7 +28,7 @@ from surehand.core.hashing import text_digest
 from surehand.core.policy.inputs import denied_tokens
 from surehand.errors import InvalidRequest
 from surehand.model.events import NewEvent
-from surehand.model.scene import AppIdentity, Surface
+from surehand.model.scene import AppIdentity, LiveNode, Surface
 from surehand.ports import Clock
 from surehand.runtime.approvals import Approvals
 from surehand.runtime.authority import Authority
@@ -205,7 +207,6 @@ async def open_desk(record: DesktopRecord, clock: Clock) -> Desk:
     """Attach to an isolated desktop: its screen, its accessibility bus, its pointer and keyboard."""
     screen = X11Screen(record.display, record.xauthority, clock)
     await screen.open()
-    _keep_current(screen)
 
     def origin(pid: int, title: str, size: tuple[int, int]) -> tuple[int, ...] | None:
         place = locate(screen.snapshot, pid, title, size)
@@ -221,14 +222,20 @@ async def open_desk(record: DesktopRecord, clock: Clock) -> Desk:
         window_origin=origin,
         window_is_modal=is_modal,
         look_around=screen.refresh,
+        native_windows=lambda: [(one.pid, one.title) for one in screen.snapshot.windows if one.pid is not None],
     )
     await observer.start()
+    bare = BareWindows(screen, desktop=record.name, clock=clock, described=observer.pids, identify=identify)
+    _keep_current(screen, bare.note)
+
+    async def live(surface_id: str, handles: Sequence[str]) -> Mapping[str, LiveNode | None]:
+        return await (bare if bare.knows(surface_id) else observer).live(surface_id, handles)
 
     guard = Guard(record.display, record.xauthority)
     await guard.start()
     interruptions = X11Interruptions(record.display, record.xauthority)
     await interruptions.open()
-    pointer = X11Actor(screen, guard.note, live_reader=observer.live, interruptions=interruptions)
+    pointer = X11Actor(screen, guard.note, live_reader=live, interruptions=interruptions)
     await pointer.open()
 
     async def launch(argv: Sequence[str]) -> int:
@@ -238,15 +245,15 @@ async def open_desk(record: DesktopRecord, clock: Clock) -> Desk:
         name=record.name,
         isolation="isolated" if record.isolation == "isolated" else "display_only",
         root=root_surface(record.name),
-        observers=(observer,),
+        observers=(observer, bare),
         actors=(AtspiActor(observer), pointer, ProcessActor(launch)),
         screen=screen,
         interruptions=interruptions,
-        closers=[screen.close, observer.close, guard.close, interruptions.close, pointer.close],
+        closers=[screen.close, observer.close, bare.close, guard.close, interruptions.close, pointer.close],
     )
 
 
-def _keep_current(screen: X11Screen) -> None:
+def _keep_current(screen: X11Screen, then: Callable[[], None]) -> None:
     """Read the windows again whenever they change: GTK 4 elements stand where the window was when it was last read."""
     running: set[asyncio.Task[Any]] = set()
 
@@ -254,6 +261,7 @@ def _keep_current(screen: X11Screen) -> None:
         running.discard(task)
         if not task.cancelled():
             task.exception()  # the display is gone; whoever reads from it is told so
+            then()
 
     def look_again() -> None:
         task = asyncio.get_running_loop().create_task(screen.refresh())

@@ -345,6 +345,8 @@ def _place(attempt: Attempt) -> Place:
 def _refuse_other_pixels(attempt: Attempt, window: WindowInfo) -> None:
     """Refuse places of elements whose application counts in other pixels than the screen (GDK_SCALE and the like)."""
     bounds = attempt.surface.bounds
+    if attempt.surface.native_window is not None:
+        return  # its place is the window system's own word
     if attempt.node is not None and bounds is not None and not counts_in_screen_pixels(window, bounds[2:]):
         raise StaleTarget(
             "the window is not as large on the screen as its application says",
