@@ -197,7 +197,7 @@ def _state_of(operation_id: str) -> str | None:
 
 
 def _mark(status: str) -> str:
-    return {"succeeded": "✓", "approval_required": "?", "outcome_unknown": "!"}.get(status, "✗")
+    return {"succeeded": "✓", "refused": "⊘", "approval_required": "?", "outcome_unknown": "!"}.get(status, "✗")
 
 
 def _short(reply: dict[str, Any]) -> str:

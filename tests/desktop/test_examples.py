@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import secrets
 import subprocess
 import sys
@@ -56,8 +57,35 @@ def test_an_example_does_what_it_says(name: str, somebody: dict[str, str]) -> No
     assert "FAILED" not in said
 
 
+def test_the_quickstart_needs_nothing_but_itself(somebody: dict[str, str]) -> None:
+    program = (EXAMPLES / "quickstart.py").read_text("utf-8")
+    assert len(program.partition('"""\n\n')[2].splitlines()) <= 11
+    assert "ok: " in run(somebody, sys.executable, str(EXAMPLES / "quickstart.py"))
+
+
+def test_getting_started_works_block_by_block(somebody: dict[str, str]) -> None:
+    page = (ROOT / "docs/getting-started.md").read_text("utf-8")
+    blocks = re.findall(r"^```(sh|python)\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+    assert len(blocks) >= 9
+    lines = [text if kind == "sh" else f"python3 - <<'END'\n{text}END\n" for kind, text in blocks]
+    # Desktops of one user have names of their own; somebody else may have taken this one.
+    script = re.sub(r"\bplay\b", f"started-{secrets.token_hex(3)}", "".join(lines))
+    said = run(somebody, "bash", "-euo", "pipefail", "-c", script)
+    for words in (
+        "verified via atspi",
+        "the stored outcome of this id",
+        "approved, as ann",
+        "Hello from Python",
+        "OK: ",
+    ):
+        assert words in said, said
+    page_of_evidence = Path(somebody["HOME"], "evidence.html").read_text("utf-8")
+    assert "Whole" in page_of_evidence
+    assert "calc" in page_of_evidence
+
+
 def test_every_example_is_run_here_or_by_a_test_of_its_own() -> None:
-    here = {"notes.py", "approval.py", "host_grant.py"}
+    here = {"notes.py", "approval.py", "host_grant.py", "quickstart.py"}
     tests = "\n".join(path.read_text("utf-8") for path in (ROOT / "tests").rglob("*.py") if path != Path(__file__))
     for path in EXAMPLES.glob("*.py"):
         assert path.name in here or path.name in tests, f"nothing runs examples/{path.name}"
