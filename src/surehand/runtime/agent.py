@@ -5,6 +5,7 @@ Each method takes its session and strict parameters and returns a JSON value. No
 
 from __future__ import annotations
 
+import asyncio
 import base64
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
@@ -26,6 +27,7 @@ from surehand.errors import (
     TargetNotFound,
     Unavailable,
 )
+from surehand.model.actions import Hold
 from surehand.model.outcome import UNKNOWN_STATEMENT, Reply
 from surehand.model.record import to_value
 from surehand.model.request import Request
@@ -285,11 +287,17 @@ async def propose(parts: Parts, session: Session, args: p.Propose) -> dict[str, 
 
 async def act(parts: Parts, session: Session, args: p.Act) -> dict[str, Any]:
     """Run one request; with `observe_after` also say what it changed."""
+    _will_hold(session, args.request)
     before = _before(session, args.request) if args.observe_after else None
     reply = await parts.gateway.act(session, args.request, wait_approval_ms=args.wait_approval_ms)
     if before is not None and reply.terminal is not None:
         reply = await _with_diff(parts, session, before, reply)
     return _reply_value(reply)
+
+
+def _will_hold(session: Session, request: Request) -> None:
+    # Before it is tried: a connection that breaks in the middle must leave nothing down either.
+    session.holds = session.holds or isinstance(request.action, Hold)
 
 
 def _before(session: Session, request: Request) -> Scene | None:
@@ -334,16 +342,18 @@ def _reply_value(reply: Reply) -> dict[str, Any]:
 
 
 async def batch(parts: Parts, session: Session, args: p.RunBatch) -> dict[str, Any]:
-    """Run steps one after another until one does not succeed (spec §5.5)."""
+    """Run steps one after another until one does not succeed or the caller gives up (spec §5.5)."""
+    task = asyncio.current_task()
     replies: list[dict[str, Any]] = []
     for index, step in enumerate(args.batch.steps):
         request = msgspec.structs.replace(step, operation_id=step_id(args.batch, index))
+        _will_hold(session, request)
         reply = await parts.gateway.act(session, request)
         replies.append(_reply_value(reply))
         unasked = isinstance(request.verification or default_expectation(request.action, None), NoVerification)
-        if next_step(reply, args.batch.on_refusal, asked_for_none=unasked) == "stop" and index + 1 < len(
-            args.batch.steps
-        ):
+        given_up = task is not None and task.cancelling() > 0
+        stop = given_up or next_step(reply, args.batch.on_refusal, asked_for_none=unasked) == "stop"
+        if stop and index + 1 < len(args.batch.steps):
             return {"replies": replies, "stopped_by": request.operation_id}
     return {"replies": replies}
 

@@ -98,9 +98,9 @@ class Host:
         tasks = self.parts.gateway.cancel_session(channel)
         if tasks:
             await asyncio.wait(tasks)
-        if channel.desk is not None and not any(
-            other.desk is channel.desk and not other.closed for other in self.parts.sessions.values()
-        ):
+        alone = not any(other.desk is channel.desk and not other.closed for other in self.parts.sessions.values())
+        if channel.desk is not None and (channel.holds or alone):
+            # Pointer and keyboard are one for all: whatever anybody holds goes, and nothing stays down.
             for actor in channel.desk.actors:
                 with contextlib.suppress(SurehandError):
                     await actor.release_all()

@@ -151,6 +151,8 @@ class Session:
     #: Why there is no desk, and what to do about it.
     no_desk: str = ""
     closed: bool = False
+    #: Whether it left a button down; its end lets go of it.
+    holds: bool = False
 
     @property
     def session(self) -> str:

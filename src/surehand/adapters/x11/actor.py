@@ -290,7 +290,8 @@ class X11Actor:
             raise TargetNotActionable("the button is not held", fix="hold it first")
         attempt.enter({})
         await self._delivery.end_lease(held, attempt.point)
-        return Dispatched(status="sent", route=POINTER, output={"delivered": 1, "units": 1})
+        # The server has let go, which is the whole effect; there is no one window to take it in.
+        return Dispatched(status="done", route=POINTER, output={"delivered": 1, "units": 1})
 
     def _checked(self, attempt: Attempt, window: WindowInfo, send: Callable[[], None]) -> DeliveredUnit:
         fence, place = self._delivery.fence, _place(attempt)

@@ -166,10 +166,11 @@ class Delivery:
     async def end_lease(self, held: Held, place: tuple[int, int] | None) -> None:
         """Release a leased button, at `place` when given."""
 
-        def release(_: XServer) -> None:
+        def release(server: XServer) -> None:
             if place is not None:
                 self.injector.move(*place)
             self.injector.release(held)
+            server.sync()
 
         if (timer := self._leases.pop(held, None)) is not None:
             timer.cancel()
