@@ -271,9 +271,34 @@ async def test_a_flood_of_events_costs_one_read(stage):
     app.calls.clear()
     for _ in range(1000):
         events.take(app.signal("/a", "PropertyChange", "accessible-name"), tree)
-        events.take(app.signal("/a", "BoundsChanged"), tree)
+        events.take(app.signal("/a", "StateChanged", "focused"), tree)
     await served(tree)
-    assert sum(app.calls.values()) == 1
+    assert dict(app.calls) == {("/a", "Name"): 1, ("/a", "GetState"): 1}
+
+
+async def test_a_place_that_is_signalled_again_without_moving_costs_nothing(stage):
+    app, tree_of = stage
+    app.add("/w", "/box", "panel")
+    app.add("/box", "/a", "button", "a")
+    app.add("/box", "/b", "button", "b")
+    app.add("/w", "/far", "button", "far")
+    tree = tree_of()
+    await served(tree)
+
+    def moved(x):
+        place = Variant("(iiii)", [x, 0, 10, 10])
+        return Signal(app.owner, "/a", events.OBJECT, "BoundsChanged", ["", 0, 0, place, {}])
+
+    assert events.take(moved(1), tree) == "layout"
+    await served(tree)
+    app.calls.clear()
+    for _ in range(1000):
+        assert events.take(moved(1), tree) == "content"
+    await served(tree)
+    assert not app.calls
+    assert events.take(moved(2), tree) == "layout"
+    await served(tree)
+    assert set(app.calls) == {(path, "GetExtents") for path in ("/box", "/a", "/b")}, "and what stands beside it"
 
 
 async def test_inserted_removed_and_moved_children_are_followed(stage):

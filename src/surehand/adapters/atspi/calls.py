@@ -184,6 +184,12 @@ def relations(reply: Reply | None) -> dict[int, tuple[Ref, ...]] | None:
     return found
 
 
+def properties(reply: Reply | None) -> dict[str, object]:
+    """Return what `Properties.GetAll` tells, of any type; nothing where it is no dictionary."""
+    value = _first(reply)
+    return {str(key): unwrap(content) for key, content in value.items()} if isinstance(value, dict) else {}
+
+
 def attributes(reply: Reply | None) -> dict[str, str] | None:
     """Return an object's attributes."""
     value = _first(reply)

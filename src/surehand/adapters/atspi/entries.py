@@ -45,9 +45,9 @@ class Entry:
     """The raw facts of one object; `doubt` holds the bits that must be read before they are served."""
 
     __slots__ = (
-        "actions", "bits", "children", "children_cut", "choice", "columns", "description", "doubt", "extents", "failed",
-        "identifier", "interfaces", "key", "labelled_by", "modal", "mute", "name", "node", "number", "parent", "path",
-        "role", "stamp", "text", "text_chars", "toolkit_role", "value",
+        "actions", "bits", "children", "children_cut", "choice", "columns", "count_hint", "description", "doubt",
+        "extents", "failed", "identifier", "interfaces", "key", "labelled_by", "modal", "mute", "name", "node",
+        "number", "parent", "path", "role", "said_parent", "stamp", "text", "text_chars", "toolkit_role", "value",
     )  # fmt: skip
 
     def __init__(self, path: str, parent: str) -> None:
@@ -66,6 +66,10 @@ class Entry:
         self.description = ""
         self.children: tuple[str, ...] = ()
         self.children_cut = False
+        #: How many children a bulk read counted just now; good for one listing.
+        self.count_hint = 0
+        #: The parent that the object itself named when it was last asked for all its properties.
+        self.said_parent: tuple[str, str] | None = None
         self.identifier = ""
         self.text: str | None = None
         self.text_chars: int | None = None

@@ -12,7 +12,7 @@ from typing import Final, Literal
 
 from surehand.adapters.atspi import calls, entries
 from surehand.adapters.atspi.calls import ROOT_PATH
-from surehand.adapters.atspi.transport import Signal
+from surehand.adapters.atspi.transport import Signal, unwrap
 from surehand.adapters.atspi.tree import ApplicationTree
 
 OBJECT: Final = "org.a11y.atspi.Event.Object"
@@ -84,6 +84,9 @@ def take(signal: Signal, tree: ApplicationTree) -> Weight:
 
 
 def _take_object(signal: Signal, tree: ApplicationTree) -> Weight:
+    if signal.member == "BoundsChanged":
+        place = signal.body[3] if len(signal.body) > 3 else None
+        return "layout" if tree.take_place(signal.path, unwrap(place)) else "content"
     reader = _OBJECT.get(signal.member)
     if reader is None:
         return "nothing"
@@ -91,7 +94,9 @@ def _take_object(signal: Signal, tree: ApplicationTree) -> Weight:
     if not known:
         tree.doubt_parent_of(signal.path)
     entry = tree.entries.get(signal.path)
-    if entry is None:
+    if tree.profile.trust == "swept":
+        moves = True  # it signals no places, so any signal may be the only sign
+    elif entry is None:
         # Toolkits announce objects when we first look at them; what came with them is read with them.
         moves = signal.member not in {"StateChanged", "PropertyChange"}
     elif signal.member == "StateChanged":
@@ -122,6 +127,8 @@ def _state(signal: Signal, tree: ApplicationTree) -> bool:
     facts = _LEAF if tree.profile.property_means_all else entries.STATES
     if name in _STATES_WITH_STRUCTURE:
         facts |= entries.CHILDREN
+        if tree.profile.trust == "swept":
+            tree.doubt_subtree(signal.path, entries.FRESH)
     return tree.doubt(signal.path, facts)
 
 
@@ -161,12 +168,6 @@ def _active(signal: Signal, tree: ApplicationTree) -> bool:
     return tree.doubt(signal.path, entries.STATES)
 
 
-def _place(signal: Signal, tree: ApplicationTree) -> bool:
-    # Places are doubted for the whole window by whoever counts events; an unknown object's place is not served.
-    del signal, tree
-    return True
-
-
 def _identifier(signal: Signal, tree: ApplicationTree) -> bool:
     return tree.doubt(signal.path, entries.IDENTIFIER)
 
@@ -176,7 +177,6 @@ _OBJECT: Final[dict[str, Callable[[Signal, ApplicationTree], bool]]] = {
     "ChildrenChanged": _children,
     "PropertyChange": _property,
     "TextChanged": _text,
-    "BoundsChanged": _place,
     "SelectionChanged": _selection,
     "VisibleDataChanged": _data,
     "ModelChanged": _data,
@@ -194,7 +194,7 @@ _OBJECT: Final[dict[str, Callable[[Signal, ApplicationTree], bool]]] = {
 def _take_cache(signal: Signal, tree: ApplicationTree) -> Weight:
     if signal.member == "AddAccessible":
         for item in calls.cache_items(signal.body) or ():
-            tree.doubt_added(item.ref[1], item.parent[1])
+            tree.doubt_added(item)
         return "content"
     if signal.member == "RemoveAccessible":
         gone = calls.reference(signal.body)

@@ -45,20 +45,21 @@ class LiveReader:
         chain = self._chain(fresh)
         questions = [question for entry in fresh.values() for question in self._expect(entry)]
         questions += [question for entry in chain.values() for question in self._expect_states(entry)]
-        parents = [self._ask_parent(path) for path in fresh]
-        replies = await self._ask([*parents, *(question.call for question in questions)])
-        above = dict(zip(fresh, replies[: len(parents)], strict=True))
-        await self._settle(questions, replies[len(parents) :], fresh)
-        listing = await self._who_lists(fresh, above)
+        # Where all properties come in one answer the parent is among them.
+        asked = [] if self._tree.profile.get_all else list(fresh)
+        replies = await self._ask([*map(self._ask_parent, asked), *(question.call for question in questions)])
+        await self._settle(questions, replies[len(asked) :], fresh)
+        above = {path: calls.reference(reply) for path, reply in zip(asked, replies, strict=False)}
+        listing = await self._who_lists(fresh, above or {path: entry.said_parent for path, entry in fresh.items()})
         return {path: self._live(entry, listing.get(path), fresh | chain, placement) for path, entry in fresh.items()}
 
-    async def _who_lists(self, fresh: dict[str, Entry], above: dict[str, Reply]) -> dict[str, Ref]:
+    async def _who_lists(self, fresh: dict[str, Entry], above: dict[str, Ref | None]) -> dict[str, Ref]:
         """Return who lists each node now.
 
         Toolkits name other parents than they list children for (the page of a GTK 3 notebook hangs on its tab and
         names the notebook). What counts is where the tree shows a node, so its lister is asked when the two differ.
         """
-        found = {path: ref for path, reply in above.items() if (ref := calls.reference(reply)) is not None}
+        found = {path: ref for path, ref in above.items() if ref is not None}
         doubtful = [path for path, ref in found.items() if fresh[path].parent not in {"", ROOT_PATH, ref[1]}]
         if not doubtful:
             return found
@@ -126,10 +127,11 @@ class LiveReader:
 
     def _expect(self, entry: Entry) -> list[Question]:
         """Return every call for an entry as if what is expected of it were known."""
-        core = list(self._reader.plan(entry, entries.CORE | entries.IDENTIFIER))
+        all_at_once = entries.IDENTIFIER if self._tree.profile.get_all else 0
+        core = list(self._reader.plan(entry, entries.CORE | all_at_once))
         if entry.number < 0:
             return core
-        entry.doubt &= ~(entries.CORE | entries.IDENTIFIER)
+        entry.doubt &= ~(entries.CORE | all_at_once)
         rest = list(self._reader.plan(entry, _LIVE))
         entry.doubt = 0
         return core + rest

@@ -217,17 +217,22 @@ class AtspiObserver:
     async def _read(self, application: Application, path: str) -> Tree:
         tree = application.tree
         await self._wait_for_hung(application)
-        self._doubt_silent(application, path)
-        # What is already in doubt is read while the barrier is on its way; what signals then put in doubt, after it.
         barrier = self._ask_barrier(application, path)
-        await self._look()
-        if not tree.was_built(path):
-            await self._answer(application, barrier)
-            self._layouts_seen[application.owner + path] = application.layouts
-        elif tree.doubted:
-            await self._guard(application, tree.refresh(path))
         if tree.was_built(path):
-            self._doubt_signalled(application, path, await self._answer(application, barrier))
+            # What is already in doubt is read while the barrier is on its way; what comes before it, after it.
+            self._doubt_silent(application, path)
+            self._doubt_signalled(application, path)
+            if self._is_settling(application):
+                tree.doubt_places(path)
+            if tree.doubted:
+                await self._guard(application, tree.refresh(path))
+        now = await self._answer(application, barrier)
+        if tree.was_built(path):
+            self._doubt_moved(application, path, now)
+            self._doubt_signalled(application, path)
+        else:
+            self._layouts_seen[application.owner + path] = application.layouts
+        await self._look()
         if tree.doubted:
             await self._guard(application, tree.refresh(path))
             await self._guard(application, tree.refresh_windows())
@@ -247,26 +252,35 @@ class AtspiObserver:
         elif profile.trust == "swept":
             tree.doubt(ROOT_PATH, entries.CHILDREN)
             tree.doubt_unsignalled(path)
-            tree.doubt_places(path)
         if profile.unsignalled_values:
             tree.doubt_values(path)
 
-    def _doubt_signalled(self, application: Application, path: str, now: calls.Extents | None) -> None:
-        """Doubt what signals imply beyond the facts they name, and what a moved window implies without any."""
-        tree, profile = application.tree, application.profile
-        entry = tree.entries.get(path)
+    @staticmethod
+    def _doubt_moved(application: Application, path: str, now: calls.Extents | None) -> None:
+        """Doubt the places of a window that was moved or resized without a signal."""
+        entry = application.tree.entries.get(path)
         if entry is not None and now is not None and entry.extents != now:
-            tree.doubt(path, entries.EXTENTS)
-            tree.doubt_places(path)
+            application.tree.doubt(path, entries.EXTENTS)
+            application.tree.doubt_places(path)
+
+    def _doubt_signalled(self, application: Application, path: str) -> None:
+        """Doubt what signals imply beyond the facts they name."""
+        tree, profile = application.tree, application.profile
         key = application.owner + path
-        since = asyncio.get_running_loop().time() - application.layout_at
-        if self._layouts_seen.get(key) != application.layouts or since * 1000 < self._layout_ms:
-            self._layouts_seen[key] = application.layouts
+        if self._layouts_seen.get(key) == application.layouts:
+            return
+        self._layouts_seen[key] = application.layouts
+        if profile.unsignalled_inserts:
+            tree.doubt_containers(path)
+        if profile.unsignalled_states:
+            tree.doubt_states(path)
+        if not profile.signals_places:
             tree.doubt_places(path)
-            if profile.unsignalled_inserts:
-                tree.doubt_containers(path)
-            if profile.unsignalled_focus:
-                tree.doubt_focus(path)
+
+    def _is_settling(self, application: Application) -> bool:
+        """Return whether places may still change unannounced after the last signal about them."""
+        since_ms = (asyncio.get_running_loop().time() - application.layout_at) * 1000
+        return since_ms < self._layout_ms
 
     @staticmethod
     def _ask_barrier(application: Application, path: str) -> asyncio.Future[list[Reply]]:
@@ -317,7 +331,7 @@ class AtspiObserver:
         """
         window = await self._window(surface_id)
         application = window.application
-        profile = application.profile._replace(bulk="never")
+        profile = application.profile._replace(bulk=False)
         tree = ApplicationTree(application.owner, application.channel, profile)
         if profile.unstable_trees:
             tree.expect_items(application.tree)

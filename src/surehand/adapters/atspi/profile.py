@@ -17,7 +17,7 @@ class Profile(NamedTuple):
     Attributes:
         family: Our name for it.
         trust: How a maintained tree is known to be current.
-        bulk: When `Cache.GetItems` is worth a call: at once, after a walk of the children, or never.
+        bulk: Whether `Cache.GetItems` is worth a call.
         window_extents: Extents are relative to the window whatever is asked (spec C06).
         visible_is_showing: SHOWING is set on windows only; VISIBLE, ancestors and size decide.
         sensitive_is_enabled: ENABLED is never set, and a disabled parent does not show on its children.
@@ -27,22 +27,25 @@ class Profile(NamedTuple):
         attribute_ids: The identifier is in the attributes.
         long_lists: One object may list a million children, so their count is asked first; false where only what is
             on the screen has objects.
+        signals_places: An object that is laid out elsewhere signals its place.
         unsignalled_inserts: A container that takes a child may say nothing but that places changed; after any signal
             the children of containers are read again.
         unsignalled_values: A slider may move without a signal; the few objects with a value are read each time.
         unstable_trees: Every listing of a tree view's items makes new objects (and keeps the old for ever), so items
             are listed again only when their number or their indexes changed.
-        unsignalled_focus: The focus may move without a signal when what had it goes away.
-        idle_captions: Labels list clipboard and link actions that do nothing with them; they are not read.
+        unsignalled_states: The focus may move without a signal when what had it goes away, and a container may come to
+            show without one; after any other signal about places both are read again.
+        idle_roles: Roles whose actions do nothing with them and are not read.
         utf16_offsets: Text offsets count UTF-16 units.
         property_means_all: Whatever changes about an object is signalled as its name or a state.
         unsaid_modal: A modal dialog has no state that says so; the window system knows.
+        get_all: `Properties.GetAll` works. It crashes Qt 5, so it is asked only where it was seen to work.
         range_clamps: `GetText` with an end beyond the text gives the text, instead of nothing.
     """
 
     family: str
     trust: Trust = "read"
-    bulk: Literal["first", "after_walk", "never"] = "never"
+    bulk: bool = False
     window_extents: bool = False
     visible_is_showing: bool = False
     sensitive_is_enabled: bool = False
@@ -51,13 +54,15 @@ class Profile(NamedTuple):
     ids: bool = False
     attribute_ids: bool = False
     range_clamps: bool = False
+    get_all: bool = False
     long_lists: bool = True
+    signals_places: bool = False
     unsignalled_inserts: bool = False
     property_means_all: bool = False
     unsignalled_values: bool = False
     unstable_trees: bool = False
-    unsignalled_focus: bool = False
-    idle_captions: bool = False
+    unsignalled_states: bool = False
+    idle_roles: frozenset[str] = frozenset()
     utf16_offsets: bool = False
     unsaid_modal: bool = False
 
@@ -66,27 +71,32 @@ class Profile(NamedTuple):
 GTK3: Final = Profile(
     "gtk3",
     trust="events",
-    bulk="first",
+    bulk=True,
     ids=True,
     range_clamps=True,
+    get_all=True,
+    signals_places=True,
     unsignalled_inserts=True,
-    unsignalled_focus=True,
+    unsignalled_states=True,
 )
-#: GTK 4.8.3. Its cache holds what somebody walked over. `AccessibleId` is always empty.
+#: GTK 4.8.3. Its cache holds what somebody walked over, and whoever walks is told all of each object before the
+#: answer comes. `AccessibleId` is always empty.
 GTK4: Final = Profile(
     "gtk4",
     trust="events",
-    bulk="after_walk",
+    bulk=True,
     window_extents=True,
     visible_is_showing=True,
     sensitive_is_enabled=True,
     class_names=True,
     range_clamps=True,
+    get_all=True,
     long_lists=False,
+    signals_places=True,
     unsignalled_inserts=True,
     property_means_all=True,
     unsignalled_values=True,
-    idle_captions=True,
+    idle_roles=frozenset(["label"]),  # they list clipboard and link actions, disabled
 )
 #: Qt 5.15.8. `Properties.GetAll` crashes the application and must never be sent; `GetItems` is empty; inserts and
 #: removals, values, and whatever happens to items that are no widgets (cells, menu items) are not signalled.
@@ -96,12 +106,13 @@ QT5: Final = Profile(
     showing_by_chain=True,
     unsignalled_values=True,
     unstable_trees=True,
+    idle_roles=frozenset(["filler", "group", "icon", "image", "label", "menubar", "pane", "separator", "toolbar"]),
     utf16_offsets=True,
     unsaid_modal=True,
 )
 #: Qt 6 is read like Qt 5 until it is proven to do better.
 QT6: Final = QT5._replace(family="qt6", ids=True)
-CHROMIUM: Final = Profile("chromium", bulk="first", attribute_ids=True)
+CHROMIUM: Final = Profile("chromium", bulk=True, attribute_ids=True)
 GECKO: Final = Profile("gecko", attribute_ids=True)
 OTHER: Final = Profile("other")
 

@@ -45,6 +45,8 @@ _DEPENDENT: Final = (
     | entries.COLUMNS
     | entries.CHOICE
 )
+#: What `Properties.GetAll` tells at once.
+_OWN_PROPERTIES: Final = entries.NAME | entries.DESCRIPTION | entries.IDENTIFIER
 _BASE: Final = entries.ROLE | entries.INTERFACES | entries.STATES | entries.NAME
 
 _PLAIN: Final[dict[int, Callable[[Channel, str], Call]]] = {
@@ -109,10 +111,14 @@ class Reader:
         """
         entry.doubt &= ~entry.mute
         asked = entry.doubt & facts
+        at_once = _OWN_PROPERTIES if self.profile.get_all and asked & _OWN_PROPERTIES == _OWN_PROPERTIES else 0
         for fact in (entries.ROLE, entries.INTERFACES, entries.STATES, entries.NAME, entries.DESCRIPTION):
-            if asked & fact:
+            if asked & fact & ~at_once:
                 yield Question(entry, fact, "", _PLAIN[fact](self.channel, entry.path))
-        if asked & entries.IDENTIFIER:
+        if at_once:  # after the role, which says what of this counts
+            call = self.channel.ask(entry.path, calls.PROPERTIES, "GetAll", "s", calls.ACCESSIBLE)
+            yield Question(entry, _OWN_PROPERTIES, "all", call)
+        elif asked & entries.IDENTIFIER and not entry.doubt & entries.ROLE:
             yield from self._plan_identifier(entry)
         if asked & entries.CHILDREN:
             yield from self._plan_children(entry)
@@ -120,23 +126,26 @@ class Reader:
             yield from self._plan_dependent(entry, asked & _DEPENDENT)
 
     def _plan_identifier(self, entry: Entry) -> Iterator[Question]:
-        if self.profile.ids:
+        if entry.role in roles.ANONYMOUS_ROLES:
+            self._settle_absent(entry, entries.IDENTIFIER)
+        elif self.profile.ids:
             call = self.channel.get(entry.path, calls.ACCESSIBLE, "AccessibleId")
             yield Question(entry, entries.IDENTIFIER, "id", call)
         elif self.profile.attribute_ids:
             call = self.channel.ask(entry.path, calls.ACCESSIBLE, "GetAttributes")
             yield Question(entry, entries.IDENTIFIER, "attributes", call)
         else:
-            entry.doubt &= ~entries.IDENTIFIER
+            self._settle_absent(entry, entries.IDENTIFIER)
 
     def _plan_children(self, entry: Entry) -> Iterator[Question]:
         if self.profile.long_lists and entry.path != calls.ROOT_PATH:
             if entry.doubt & entries.ROLE:
                 return
-            if entry.role in roles.LONG_ROLES:
+            if entry.role in roles.LONG_ROLES and not 0 < entry.count_hint <= limits.CHILDREN_READ_MAX:
                 call = self.channel.get(entry.path, calls.ACCESSIBLE, "ChildCount")
                 yield Question(entry, entries.CHILDREN, "count", call)
                 return
+        entry.count_hint = 0
         yield self.ask_children(entry)
 
     def ask_children(self, entry: Entry) -> Question:
@@ -162,12 +171,12 @@ class Reader:
 
     def _applies(self, entry: Entry, fact: int) -> bool:
         if fact == entries.RELATIONS:
-            return entry.role in roles.LABELLED_ROLES
+            return entry.role in roles.FIELD_ROLES or (entry.role in roles.LABELLED_ROLES and not entry.name)
         if fact == entries.CHOICE:
             return entry.role == "combobox" and "Selection" in entry.interfaces
         if fact == entries.VALUE and (entry.is_password or self._is_in_secret(entry)):
             return False
-        if fact == entries.ACTIONS and self.profile.idle_captions and entry.role == "label":
+        if fact == entries.ACTIONS and entry.role in self.profile.idle_roles:
             return False
         return _INTERFACE_OF[fact] in entry.interfaces
 
@@ -241,7 +250,7 @@ class Reader:
             if [calls.integer(part) for part in parts] != list(range(len(parts))):
                 yield self.ask_children(entry)
         else:
-            self._take_verbs(entry, parts)
+            yield from self._take_verbs(entry, parts)
 
     def _take_failure(self, entry: Entry, fact: int, failure: Failure) -> None:
         if not fact & _ESSENTIAL:
@@ -263,6 +272,8 @@ class Reader:
             self.set_states(entry, calls.states(reply))
         elif fact == entries.NAME:
             self.set_name(entry, calls.string(reply) or "")
+        elif fact == _OWN_PROPERTIES:
+            self._take_properties(entry, calls.properties(reply))
         elif fact == entries.IDENTIFIER:
             self._take_identifier(question, reply)
         elif fact in _SIMPLE:
@@ -274,6 +285,16 @@ class Reader:
         else:
             chosen = calls.reference(reply)
             self._set(entry, "choice", chosen[1] if chosen and chosen[0] == self.owner else "")
+
+    def _take_properties(self, entry: Entry, found: dict[str, object]) -> None:
+        name, description, identifier = (found.get(key) for key in ("Name", "Description", "AccessibleId"))
+        self.set_name(entry, calls.cut(name) if isinstance(name, str) else "")
+        self._set(entry, "description", calls.cut(description) if isinstance(description, str) else "")
+        anonymous = entry.role in roles.ANONYMOUS_ROLES or not isinstance(identifier, str)
+        self._set(entry, "identifier", "" if anonymous else calls.cut(str(identifier)))
+        match found.get("Parent"):
+            case [str(owner), str(path)]:
+                entry.said_parent = (owner, path)
 
     def _take_identifier(self, question: Question, reply: Reply) -> None:
         if question.step == "id":
@@ -336,15 +357,20 @@ class Reader:
                 call = self.channel.ask(entry.path, calls.ACTION, "GetName", "i", index)
                 yield Question(entry, entries.ACTIONS, "verb", call, len(listed))
 
-    def _take_verbs(self, entry: Entry, parts: list[Reply]) -> None:
+    def _take_verbs(self, entry: Entry, parts: list[Reply]) -> Iterator[Question]:
         names = tuple(calls.string(part) or "" for part in parts)
+        failed = any(isinstance(part, Failure) for part in parts)
         for key, waiting in list(self._naming.items()):
-            if waiting[0] is entry:
-                del self._naming[key]
-                if not any(isinstance(part, Failure) for part in parts):
-                    self._action_names[key] = names
-                for one in waiting:
-                    self._set(one, "actions", names)
+            if waiting[0] is not entry:
+                continue
+            del self._naming[key]
+            if not failed:
+                self._action_names[key] = names
+            for one in waiting:
+                if one is entry or not failed:
+                    self._set(one, "actions", () if failed else names)
+                else:  # its like died while it was asked for all of them
+                    yield Question(one, entries.ACTIONS, "", _PLAIN[entries.ACTIONS](self.channel, one.path))
 
     # --- facts ------------------------------------------------------------------------------------------------
 
@@ -379,8 +405,8 @@ class Reader:
         """Store a name; a class name that stands in for a missing one is none."""
         if self.profile.class_names and name.startswith("Gtk") and name.isalnum() and entry.role != "label":
             name = ""
-        if self._set(entry, "name", name) and entry.role in roles.CAPTION_ROLES:
-            entry.doubt |= entries.TEXT
+        if self._set(entry, "name", name):
+            entry.doubt |= entries.RELATIONS | (entries.TEXT if entry.role in roles.CAPTION_ROLES else 0)
 
     def set_core(self, entry: Entry, item: calls.CacheItem) -> None:
         """Store what one row of the toolkit's cache says."""
@@ -391,6 +417,11 @@ class Reader:
         self._set(entry, "description", item.description)
         entry.doubt &= ~entries.CORE
         entry.failed &= ~entries.CORE
+        # −1 where the toolkit does not count.
+        entry.count_hint = item.child_count
+        if item.child_count == 0 and entry.doubt & entries.CHILDREN:
+            entry.doubt &= ~entries.CHILDREN
+            self._link(entry, [], False)
 
     @staticmethod
     def _set(entry: Entry, field: str, value: object) -> bool:

@@ -190,6 +190,12 @@ CAPTION_ROLES: Final = frozenset(["label", "link"])
 LABELLED_ROLES: Final = frozenset(
     ["button", "calendar", "checkbox", "combobox", "list", "password", "progressbar", "radio", "slider", "spinbutton"]
 ) | frozenset(["switch", "table", "terminal", "text", "togglebutton", "tree"])
+#: Those whose own name says too little even where there is one.
+FIELD_ROLES: Final = frozenset(
+    ["calendar", "combobox", "password", "progressbar", "slider", "spinbutton", "table", "terminal", "text", "tree"]
+)
+#: Roles whose identifier is worth no call.
+ANONYMOUS_ROLES: Final = frozenset(["filler", "separator"])
 CHECKABLE_ROLES: Final = frozenset(["checkbox", "radio", "switch", "togglebutton", "menuitemcheckbox", "menuitemradio"])
 #: Roles that hold their rows as cells in row order.
 GRID_ROLES: Final = frozenset(["table", "tree"])

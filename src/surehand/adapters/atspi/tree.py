@@ -31,6 +31,10 @@ class ApplicationSilent(Unavailable):
     """The application did not answer within its own time-out, or its connection ended."""
 
 
+#: A bar with another value has moved what it scrolls. GTK 4 hangs the value on a filler inside the bar.
+_SCROLLING_ROLES: Final = frozenset(["filler", "scrollbar"])
+
+
 def _memo_for(window: str | None) -> dict[str, bool]:
     """Return what is known of who is in a window; good for one round, because parents change."""
     return {ROOT_PATH: False} if window is None else {ROOT_PATH: False, window: True}
@@ -69,9 +73,10 @@ class ApplicationTree:
         self.revision = 0
         self._orphans: set[str] = set()
         self._moved: set[str] = set()
-        self._added: dict[str, str] = {}
+        self._added: dict[str, calls.CacheItem] = {}
         self._failed: set[str] = set()
         self._expected: dict[str, tuple[str, ...]] = {}
+        self._places: dict[str, object] = {}
         self._pruned_at = 0
         self._structure = 0
         self._built: dict[str, Built] = {}
@@ -105,13 +110,35 @@ class ApplicationTree:
         """Mark the places of everything in a window that may be showing as in doubt."""
         self._doubt_each(window, lambda entry: entries.EXTENTS if entries.may_show(entry, self.profile) else 0)
 
+    def take_place(self, path: str, place: object) -> bool:
+        """Take the place that an object signals; true when it is another than it last signalled.
+
+        Toolkits signal every object that they lay out again, and most stay where they are. What moves takes its
+        parent's other children with it, which need not be objects that signal.
+        """
+        if self._places.get(path) == place:
+            return False
+        if len(self._places) >= limits.SCENE_NODES_MAX:
+            self._places.clear()
+        self._places[path] = place
+        entry = self.entries.get(path)
+        if entry is not None:
+            self.doubt_places(entry.parent if entry.parent != ROOT_PATH else path)
+        return True
+
     def doubt_containers(self, window: str) -> None:
         """Mark the children of everything in a window that has some or could have as in doubt."""
         self._doubt_each(window, lambda entry: entries.CHILDREN if _may_hold(entry) else 0)
 
-    def doubt_focus(self, window: str) -> None:
-        """Mark the states of everything that may hold the focus as in doubt."""
-        self._doubt_each(window, lambda entry: entries.STATES if entry.bits & roles.BIT_FOCUSABLE else 0)
+    def doubt_states(self, window: str) -> None:
+        """Mark the states of whatever may hold the focus, or may have come to show, as in doubt."""
+
+        def facts_of(entry: Entry) -> int:
+            if entry.bits & roles.BIT_FOCUSABLE or entry.role == "filler":
+                return entries.STATES
+            return 0 if entries.may_show(entry, self.profile) else entries.STATES
+
+        self._doubt_each(window, facts_of)
 
     def doubt_values(self, window: str) -> None:
         """Mark the values of everything in a window that has one as in doubt."""
@@ -121,6 +148,9 @@ class ApplicationTree:
         """Mark what a toolkit without complete signals may have changed in silence as in doubt."""
 
         def facts_of(entry: Entry) -> int:
+            # What is hidden is read when it shows, all of it; a closed menu may hold a hundred items.
+            if not entries.may_show(entry, self.profile):
+                return 0
             facts = entries.STATES | entries.NAME if entry.role in roles.SILENT_ROLES else 0
             # The viewport of a text takes the focus with it, and is not focusable.
             if entry.bits & roles.BIT_FOCUSABLE or entry.role == "filler":
@@ -145,6 +175,7 @@ class ApplicationTree:
 
     def doubt_parent_of(self, path: str) -> None:
         """An object that is not known says something: find out where it belongs at the next refresh."""
+        self._added.pop(path, None)  # it has changed since it was announced
         if len(self._orphans) < limits.CHILDREN_READ_MAX:
             self._orphans.add(path)
 
@@ -152,10 +183,10 @@ class ApplicationTree:
         """A known object has another parent: find out which at the next refresh."""
         self._moved.add(path)
 
-    def doubt_added(self, path: str, parent: str) -> None:
+    def doubt_added(self, item: calls.CacheItem) -> None:
         """An object says that it is new, or that somebody looked at it for the first time."""
         if len(self._added) < limits.CHILDREN_READ_MAX:
-            self._added[path] = parent
+            self._added[item.ref[1]] = item
 
     def know_modal(self, window: str, modal: bool) -> None:
         """Take what somebody else than the toolkit knows of a window."""
@@ -207,7 +238,8 @@ class ApplicationTree:
             ApplicationSilent: it did not answer; what is in doubt stays in doubt.
         """
         if self.doubted and not self._bulk_done:
-            await self._read_bulk(window)
+            self._bulk_done = True
+            await self._read_bulk()
         await self._refresh(window)
 
     def _facts_of_windows(self, entry: Entry) -> int:
@@ -268,13 +300,15 @@ class ApplicationTree:
         further: list[Question] = []
         for question, reply in zip(questions, replies, strict=True):
             entry = question.entry
-            before, failed = entry.stamp, entry.failed
+            before, failed, value = entry.stamp, entry.failed, entry.value
             further.extend(self.reader.take(question, reply))
             if entry.failed & ~failed:  # it may just have gone: ask whoever lists it
                 self._failed.add(entry.path)
                 self.doubt(entry.parent, entries.CHILDREN)
             if entry.stamp != before:
                 self.revision += 1
+                if value not in {None, entry.value} and entry.role in _SCROLLING_ROLES:
+                    self.doubt_places(self.window_of(entry.path) or entry.path)
             if entry.doubt:
                 self.doubted.add(entry.path)
         return further
@@ -317,18 +351,15 @@ class ApplicationTree:
     def _link_added(self) -> None:
         """Doubt the parents that do not list what was added; a walk of ours makes GTK 4 announce all that it meets."""
         added, self._added = self._added, {}
-        for path, parent in added.items():
-            entry = self.entries.get(path)
+        for path, item in added.items():
+            entry, parent = self.entries.get(path), item.parent[1]
             if (entry is None or entry.parent != parent) and not self.doubt(parent, entries.CHILDREN):
                 self._orphans.add(path)
 
-    async def _read_bulk(self, window: str) -> None:
+    async def _read_bulk(self) -> None:
         """Take core facts from the toolkit's own cache in one call; what it lacks stays in doubt (C41)."""
-        self._bulk_done = True
-        if self.profile.bulk == "never":
+        if not self.profile.bulk:
             return
-        if self.profile.bulk == "after_walk":
-            await self._walk_children(window)
         channel = self.reader.channel
         reply = (await channel.call_many([channel.ask(calls.CACHE_PATH, calls.CACHE, "GetItems")]))[0]
         for item in calls.cache_items(reply) or ():
@@ -339,27 +370,13 @@ class ApplicationTree:
         path = item.ref[1]
         entry = self.entries.get(path)
         if entry is None:
-            if self.profile.bulk != "first" or len(self.entries) >= limits.SCENE_NODES_MAX:
+            if len(self.entries) >= limits.SCENE_NODES_MAX:
                 return
             entry = self.entries[path] = Entry(path, item.parent[1])
             self.doubted.add(path)
         if entry.doubt & entries.CORE:
             self.reader.set_core(entry, item)
             self.revision += 1
-
-    async def _walk_children(self, window: str) -> None:
-        for _ in range(limits.SCENE_DEPTH_MAX):
-            memo = _memo_for(window)
-            questions = [
-                self.reader.ask_children(entry)
-                for path in list(self.doubted)
-                if (entry := self.entries.get(path)) is not None
-                and entry.doubt & entries.CHILDREN
-                and self._is_in(path, memo)
-            ]
-            if not questions:
-                return
-            await self._ask(questions)
 
     # --- structure --------------------------------------------------------------------------------------------
 
@@ -375,8 +392,7 @@ class ApplicationTree:
                 if len(self.entries) >= limits.SCENE_NODES_MAX or len(above) > limits.SCENE_DEPTH_MAX:
                     cut = True
                     continue
-                self.entries[path] = Entry(path, entry.path)
-                self._adopt(self.entries[path])
+                self._adopt(path, entry.path)
             child = self.entries[path]
             if child.parent != entry.path:
                 self.doubt(child.parent, entries.CHILDREN)
@@ -387,18 +403,25 @@ class ApplicationTree:
             children.append(path)
         found = tuple(dict.fromkeys(children))
         if found != entry.children or cut != entry.children_cut:
-            entry.children, entry.children_cut = found, cut
+            had_children, entry.children, entry.children_cut = bool(entry.children), found, cut
+            if had_children:
+                self.doubt_places(entry.path)
             entry.stamp += 1
             self._structure += 1
             if entry.role in roles.GRID_ROLES:
                 self.doubt(entry.path, entries.COLUMNS)
 
-    def _adopt(self, entry: Entry) -> None:
-        expected = self._expected.get(entry.path, ())
-        entry.children = expected
-        for path in expected:
-            self.entries.setdefault(path, Entry(path, entry.path))
-            self.doubted.add(path)
+    def _adopt(self, path: str, parent: str) -> None:
+        """Make the entry of a new child, with what it said of itself just now."""
+        entry = self.entries[path] = Entry(path, parent)
+        item = self._added.pop(path, None)
+        if item is not None:
+            self.reader.set_core(entry, item)
+        expected = self._expected.get(path, ())
+        entry.children = entry.children or expected
+        for child in expected:
+            self.entries.setdefault(child, Entry(child, path))
+            self.doubted.add(child)
 
     def _ancestors(self, entry: Entry) -> set[str]:
         above = {entry.path}
@@ -423,6 +446,8 @@ class ApplicationTree:
         for entry in self.entries.values():
             if not gone.isdisjoint(entry.labelled_by) or entry.choice in gone:
                 self.doubt(entry.path, entries.RELATIONS | entries.CHOICE)
+        for path in gone & self._places.keys():
+            del self._places[path]
         self._built = {window: built for window, built in self._built.items() if window in kept}
 
     # --- building ---------------------------------------------------------------------------------------------
