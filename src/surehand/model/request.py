@@ -63,3 +63,6 @@ class Batch(Record, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         check_identifier("operation_id", self.operation_id)
         check_count("steps", len(self.steps), 0, limits.BATCH_STEPS_MAX)
+        if self.steps:
+            # Now, and not when the steps before it have happened.
+            check_identifier("the id of the last step", f"{self.operation_id}:{len(self.steps) - 1}")

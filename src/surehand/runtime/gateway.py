@@ -26,11 +26,13 @@ from surehand.core.outcome import Ending, Known, Status, terminal_of
 from surehand.core.scene.fence import check_fence
 from surehand.core.verification import check_expectation
 from surehand.errors import (
+    Cancelled,
     Conflict,
     InternalError,
     PolicyDenied,
     SurehandError,
     TargetError,
+    Unavailable,
     UnsupportedAction,
 )
 from surehand.model.decision import Decision
@@ -85,8 +87,15 @@ class Gateway:
     async def act(self, session: Session, request: Request, *, wait_approval_ms: int = 0) -> Reply:
         """Run a request to its end and return the reply; refusals are replies too.
 
-        Cancelling the caller cancels the run only while nothing was dispatched; the run itself always ends.
+        Cancelling the caller cancels the run only while nothing was dispatched; the run itself always ends, and its
+        end is the answer: nothing else can say whether anything happened.
+
+        Raises:
+            Cancelled: the caller gave up while another one goes on waiting for the same operation.
+            Unavailable: the session has ended.
         """
+        if session.closed:
+            raise Unavailable("this session has ended", fix="connect again")
         key = (session.principal, request.operation_id)
         while (run := self._running.get(key)) is not None:
             same = await self._is_same(run, session, request)
@@ -102,17 +111,24 @@ class Gateway:
             self._running[key] = run
             run.task = asyncio.get_running_loop().create_task(self._drive(run))
             run.task.add_done_callback(lambda _: self._running.pop(key, None))
+        return await self._end_of(run)
+
+    @staticmethod
+    async def _end_of(run: Run) -> Reply:
         if run.task is None:
             raise InternalError("a run without a task")
         run.waiters += 1
-        try:
-            return await asyncio.shield(run.task)
-        except asyncio.CancelledError:
-            if run.waiters == 1:
-                run.cancelled.set()
-            raise
-        finally:
-            run.waiters -= 1
+        while True:
+            try:
+                return await asyncio.shield(run.task)
+            except asyncio.CancelledError:
+                if run.task.cancelled():
+                    raise
+                if not run.cancelled.is_set():
+                    run.waiters -= 1
+                    if run.waiters:
+                        raise _gone_on() from None
+                    run.cancelled.set()
 
     def cancel(self, principal: str, operation_id: str) -> bool:
         """Cancel an attempt in flight; false when there is none. What was dispatched still ends as it ends."""
@@ -253,12 +269,15 @@ class Gateway:
             fingerprint_hash=fingerprint,
             context_hash=context,
         )
-        observed = None if run.aim.seen is None else run.aim.seen.observed_at_ms
-        self.operations.check_reconciled(run.principal, run.reconcile_key, run.request.reconciles, observed)
+        self._check_reconciled(run)
         run.document = self.facts.document(run)
         run.effect = run.document.action
         run.step(_H.FOUND_FRESH, action_hash=run.action_hash)
         return None
+
+    def _check_reconciled(self, run: Run) -> None:
+        observed = None if run.aim.seen is None else run.aim.seen.observed_at_ms
+        self.operations.check_reconciled(run.principal, run.reconcile_key, run.request.reconciles, observed)
 
     def _hash(self, run: Run, aimed: Aim | Claimed) -> str | None:
         salt = hashing.salt_of(run.request, self.keys.salt, run.principal)
@@ -357,6 +376,8 @@ class Gateway:
         behind_others = turn.locked()
         try:
             async with turn:
+                # Whoever was first may have been the same effect, and nobody knows how it ended.
+                self._check_reconciled(run)
                 if behind_others:
                     # Whoever was first may have changed everything: above all, opened a modal dialog (C05).
                     await self.resolver.fence(run.session, run.request, run.aim)
@@ -507,11 +528,16 @@ class Gateway:
         )
         try:
             proof = await self.operations.finish(run.principal, run.operation_id, terminal, run.reconcile_key)
-        except SurehandError as fault:
-            _log.error("a terminal was not recorded: %s", fault.code)
+        except Exception as fault:  # noqa: BLE001 - whatever broke, something was sent and its end is not on record
+            _log.error("a terminal was not recorded: %s", getattr(fault, "code", type(fault).__name__))
+            self.operations.suspect(run.principal, run.operation_id, run.reconcile_key)
             return self._reply(run, _unknown_terminal(run, "The outcome could not be recorded."), None)
         if run.request.reconciles is not None and ending.kind != "outcome_unknown":
-            await self.operations.reconciled(run.principal, run.reconcile_key, run.operation_id)
+            try:
+                await self.operations.reconciled(run.principal, run.reconcile_key, run.operation_id)
+            except SurehandError as fault:
+                # What happened is on record; the next run of the daemon asks for it once more.
+                _log.warning("a reconciliation was not recorded: %s", fault.code)
         return self._reply(run, terminal, proof)
 
     @staticmethod
@@ -519,6 +545,14 @@ class Gateway:
         return Reply(
             operation_id=run.operation_id, status=terminal.kind, terminal=terminal, replayed=replayed, proof=proof
         )
+
+
+def _gone_on() -> Cancelled:
+    return Cancelled(
+        "this call was given up; another one goes on with the operation",
+        fix="ask for its `status`",
+        retry_safe=False,
+    )
 
 
 def _check_entered(attempt: LiveAttempt) -> None:

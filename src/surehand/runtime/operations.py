@@ -82,9 +82,9 @@ class Operations:
         unknown = terminal.kind == "outcome_unknown"
         if unknown:
             events.append(self._opened(principal, operation_id, meaning_key))
+            # At once: whoever waits for its turn with the same effect must find it.
+            self.suspect(principal, operation_id, meaning_key)
         stored = await self._journal.append(events)
-        if unknown:
-            self._unresolved[principal, meaning_key] = (operation_id, self._clock.monotonic_ms())
         return Proof(seq=stored[0].seq, record_hash=stored[0].record_hash)
 
     @staticmethod
@@ -117,6 +117,10 @@ class Operations:
         return (await self._journal.append([event]))[0]
 
     # --- unresolved outcomes (spec §5.7) ------------------------------------------------------------------------
+
+    def suspect(self, principal: str, operation_id: str, meaning_key: str) -> None:
+        """Hold up repeats of an effect whose end is unknown, recorded or not."""
+        self._unresolved[principal, meaning_key] = (operation_id, self._clock.monotonic_ms())
 
     def check_reconciled(
         self, principal: str, meaning_key: str, reconciles: str | None, scene_observed_ms: int | None

@@ -276,10 +276,9 @@ async def test_a_caller_that_goes_after_dispatch_does_not_take_the_terminal_away
     call = asyncio.create_task(world.act("op"))
     await world.app.entered.wait()
     call.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await call
+    await asyncio.sleep(0)
     world.app.hold.set()
-    await asyncio.gather(*world.gateway.cancel_session(world.session))
+    assert (await call).status == "outcome_unknown"
     # What was cut off after it was sent is not known to have been wanted any more: one terminal, and an honest one.
     assert (await world.types())[:2] == ["operation.claimed.v1", "operation.terminal.v1"]
     assert len(world.app.effects) == 1
@@ -375,9 +374,9 @@ async def test_the_same_effect_under_a_new_id_is_refused_until_it_reconciles() -
     world = World()
     request = await world.request("early", reconciles="op")
     await unknown(world)
-    assert (await world.act("new")).error["code"] == "reconcile_required"
     # Named, but on a scene that was observed before the unknown.
     assert (await world.gateway.act(world.session, request)).error["code"] == "reconcile_required"
+    assert (await world.act("new")).error["code"] == "reconcile_required"
     assert len(world.app.effects) == 1
     await asyncio.sleep(0.002)
     assert (await world.act("new", reconciles="op")).status == "succeeded"
