@@ -11,7 +11,7 @@ a secret never comes here (the adapter compares it and sends a boolean).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from decimal import Decimal, InvalidOperation
 from typing import Any, Final, Literal, NamedTuple
 
@@ -404,8 +404,9 @@ class _Evaluation:
             place = tree.by_handle.get(self._target)
             if place is None:
                 continue
-            for other in tree.nodes[place + 1 : tree.ends[place]]:
-                if other.name == option and not other.states.isdisjoint({"selected", "checked"}):
+            for child in range(place + 1, tree.ends[place]):
+                chosen = not tree.nodes[child].states.isdisjoint({"selected", "checked"})
+                if chosen and _is_called(tree.nodes[child : tree.ends[child]], option):
                     return "holds", option
             return "fails", shown
         return "unreadable", shown
@@ -434,6 +435,19 @@ class _Evaluation:
         TitleContains: _title,
         UrlContains: _url,
     }
+
+
+def _is_called(item: Sequence[Node], option: str) -> bool:
+    """Return whether an item, given with what is in it, is this option.
+
+    GTK names no list item, and gives tabs the name of their kind: there the first text inside is what it is called.
+    Elsewhere a text inside may belong to another item.
+    """
+    if item[0].name == option:
+        return True
+    if item[0].name and item[0].role != "tab":
+        return False
+    return next((node.name for node in item[1:] if node.name), None) == option
 
 
 def _contains(wanted: str, text: str | None) -> tuple[Answer, str | None]:

@@ -203,6 +203,34 @@ def test_titles_and_addresses_that_were_not_read_are_unknown():
     assert answer(UrlContains(contains="x"), Reading()) == "unreadable"
 
 
+def test_an_option_without_a_name_is_what_its_first_text_says():
+    selected = VISIBLE | {"selected"}
+    fruit = El(
+        "list",
+        "Fruit",
+        El("listitem", "", El("label", "apple")),
+        El("listitem", "", El("label", "cherry"), El("label", "date"), states=selected),
+    )
+    tabs = El(
+        "tablist", "", El("tab", "Tab", El("label", "One")), El("tab", "Tab", El("label", "Two"), states=selected)
+    )
+    # What is inside a named item may be an item of its own.
+    nested = El("tree", "", El("treeitem", "Animals", El("treeitem", "Cat"), states=selected))
+
+    def said(root: El, option: str) -> str:
+        scene = Watcher(El("window", "Own", root)).observe()
+        seen = Reading(target="alive", node=root.node(), scenes=(scene,), complete=True)
+        return answer(OptionSelected(option=option), seen, target=root.handle)
+
+    assert said(fruit, "cherry") == "holds"
+    assert said(fruit, "apple") == "fails"
+    assert said(fruit, "date") == "fails"
+    assert said(tabs, "Two") == "holds"
+    assert said(tabs, "One") == "fails"
+    assert said(nested, "Animals") == "holds"
+    assert said(nested, "Cat") == "fails"
+
+
 def test_an_option_is_selected_when_shown_or_held_selected():
     option = El("listitem", "Spain", states=VISIBLE | {"selected"})
     combo = El("combobox", "Country", El("list", "", El("listitem", "France"), option))
