@@ -193,7 +193,7 @@ def standing_grant(
             "actions": action,
             "risk_max": risk,
             "uses_max": uses,
-            "expires_at_ms": round(time.time() * 1000) + minutes * 60_000,
+            "expires_at_ms": time.time_ns() // 1_000_000 + minutes * 60_000,
             "issued_by": issued_by,
             **({} if place is None else {"place": place}),
         },

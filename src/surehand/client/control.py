@@ -99,7 +99,8 @@ def signed_answer(
         reason: In the person's words; recorded.
         now_ms: Wall-clock milliseconds; now, when absent.
     """
-    now_ms = round(time.time() * 1000) if now_ms is None else now_ms
+    # Cut off as the daemon's clock is; rounded up, a quick answer would lie in its future.
+    now_ms = time.time_ns() // 1_000_000 if now_ms is None else now_ms
     unsigned = ApprovalAnswer(
         approval_id=pending.approval_id,
         presentation_hash=presentation_hash(pending.presentation),
