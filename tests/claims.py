@@ -82,7 +82,7 @@ CLAIMS: tuple[Claim, ...] = (
         (_GATEWAY + "test_declaring_less_risk_does_not_slip_under_a_ceiling",),
         Guard(
             _RUNTIME + "authority.py",
-            "    return run.request.risk if run.document is None else run.document.risk\n",
+            "    return effective_risk(run.request.action, document.risk, all_categories(document))\n",
             "    return run.request.risk\n",
         ),
     ),
@@ -172,7 +172,7 @@ CLAIMS: tuple[Claim, ...] = (
         (_GATEWAY + "test_a_terminal_that_cannot_be_written_is_answered_as_unknown",),
         Guard(
             _RUNTIME + "gateway.py",
-            '            return self._reply(run, _unknown_terminal(run, "The outcome could not be recorded."), None)\n',
+            '            return self._reply(run, unknown_terminal(run, "The outcome could not be recorded."), None)\n',
             "            return self._reply(run, terminal, None)\n",
         ),
     ),

@@ -52,14 +52,15 @@ async def surfaces_of(parts: Parts, session: Session, where: p.Where) -> tuple[S
     """Return the windows a call means; all that may be read where it names nothing.
 
     Raises:
-        AppNotFound, InvalidRequest.
+        AppNotFound, InvalidRequest, PolicyDenied.
     """
     found = await parts.scenes.surfaces(session)
     if where.surface is not None:
         if where.app is not None:
             raise InvalidRequest("name a surface or an app, not both")
-        # A window that may not be read is named here, so that the refusal says why.
         surface, _ = await desk_of(session).surface(where.surface)
+        # Refused by name, so that it says why; nothing about a closed window is told, its title least of all.
+        parts.authority.check_read(session, surface)
         return (surface,)
     if where.app is None:
         return found

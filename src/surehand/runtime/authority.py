@@ -11,7 +11,9 @@ from typing import Final
 
 from surehand import limits
 from surehand.core import authority as rules
+from surehand.core.policy.categories import effective_risk
 from surehand.core.policy.evaluate import Policy, decide
+from surehand.core.policy.inputs import all_categories
 from surehand.core.policy.model import Risk
 from surehand.errors import AuthorityDenied, PolicyDenied
 from surehand.model.decision import Decision, PolicyInput
@@ -127,5 +129,11 @@ class Authority:
 
 
 def _raised_risk(run: Run) -> Risk:
-    """Return the risk that policy decides with: what an agent declares may be raised, and must not lower a ceiling."""
-    return run.request.risk if run.document is None else run.document.risk
+    """Return the highest risk that anything speaks for: what an agent declares must not lower a ceiling or a budget.
+
+    The screen counts too, for it may only raise: a button called "Delete" is as destructive as the operator's cap says.
+    """
+    document = run.document
+    if document is None:
+        return run.request.risk
+    return effective_risk(run.request.action, document.risk, all_categories(document))

@@ -23,25 +23,27 @@ from surehand.core.history import Claimed, Replay, Unknown, idempotency
 from surehand.core.history import Conflict as ConflictVerdict
 from surehand.core.lifecycle import GATES_OF, Gate, Happening
 from surehand.core.outcome import Ending, Known, Status, terminal_of
+from surehand.core.policy.inputs import all_categories
 from surehand.core.scene.fence import check_fence
 from surehand.core.verification import check_expectation
 from surehand.errors import (
-    Cancelled,
     Conflict,
     InternalError,
     PolicyDenied,
+    StaleTarget,
     SurehandError,
     TargetError,
     Unavailable,
     UnsupportedAction,
 )
 from surehand.model.decision import Decision
-from surehand.model.outcome import UNKNOWN_STATEMENT, Proof, Reply, Terminal
+from surehand.model.outcome import Proof, Reply, Terminal
 from surehand.model.request import Request
 from surehand.ports import Actor, Clock, Dispatched, Secrets
 from surehand.runtime.approvals import ApprovalNeeded, Approvals
 from surehand.runtime.attempt import LiveAttempt, StopInput
 from surehand.runtime.authority import Authority
+from surehand.runtime.endings import gone_on, lost, unknown_terminal
 from surehand.runtime.facts import FactFinder
 from surehand.runtime.operations import Operations
 from surehand.runtime.resolve import Aim, Resolver, centre_of, handles_of, is_pointed, needs
@@ -127,7 +129,7 @@ class Gateway:
                 if not run.cancelled.is_set():
                     run.waiters -= 1
                     if run.waiters:
-                        raise _gone_on() from None
+                        raise gone_on() from None
                     run.cancelled.set()
 
     def cancel(self, principal: str, operation_id: str) -> bool:
@@ -212,7 +214,7 @@ class Gateway:
             _log.exception("defect in the path of %s", run.effect)
             if run.operation.claimed:
                 return await self._finish(
-                    run, _lost("Surehand failed after the claim."), Dispatched(status="unknown", route=""), ""
+                    run, lost("Surehand failed after the claim."), Dispatched(status="unknown", route=""), ""
                 )
             return await self._refuse(run, InternalError("a defect of Surehand; nothing was done"))
         finally:
@@ -259,7 +261,7 @@ class Gateway:
             )
         if isinstance(verdict, Unknown):
             # Recovery writes these at start; one found later lost its end in this very process.
-            return self._reply(run, _unknown_terminal(run, "The claim has no recorded end."), None, replayed=True)
+            return self._reply(run, unknown_terminal(run, "The claim has no recorded end."), None, replayed=True)
         fingerprint, context = run.aim.hashes
         run.reconcile_key = hashing.reconcile_key(
             self.keys.salt,
@@ -314,9 +316,27 @@ class Gateway:
         run.step(_H.POLICY_ALLOWED)
 
     async def _first_fence(self, run: Run) -> None:
-        await self.resolver.fence(run.session, run.request, run.aim)
+        await self._fence(run)
         safety.check_secret_use(run.request.action, run.aim.node)
         run.step(_H.FENCE_HELD)
+
+    async def _fence(self, run: Run) -> None:
+        """Run the first fence; a window that is called otherwise now is put before policy again."""
+        was, before = run.aim.surface, run.document
+        await self.resolver.fence(run.session, run.request, run.aim)
+        now = run.aim.surface
+        if was is None or now is None or before is None or now.title == was.title:
+            return
+        run.document = self.facts.document(run)
+        decision = self._decide(run, approved=run.operation.approved)
+        if decision.outcome == "deny":
+            _check_allowed(decision)
+        if decision.outcome != "allow" or not all_categories(run.document) <= all_categories(before):
+            raise StaleTarget(
+                "the window has another title, and what the action means there needs another decision",
+                fix="observe again",
+                details={"what": "title"},
+            )
 
     def _actor(self, run: Run) -> Actor:
         """Choose the route before anything is attempted; no other is tried for this operation (spec §10)."""
@@ -380,7 +400,7 @@ class Gateway:
                 self._check_reconciled(run)
                 if behind_others:
                     # Whoever was first may have changed everything: above all, opened a modal dialog (C05).
-                    await self.resolver.fence(run.session, run.request, run.aim)
+                    await self._fence(run)
                 attempt = self._attempt(run, actor)
                 seen = self.watcher.before(run)
                 try:
@@ -396,7 +416,7 @@ class Gateway:
             _log.exception("the actor failed after entering")
             if run.operation.entered is False:
                 run.operation = run.operation.through(_H.DEADLINE_HELD, _H.ENTERED, _H.RETURNED)
-            ending = _lost("The adapter failed after it had begun.")
+            ending = lost("The adapter failed after it had begun.")
             return await self._finish(run, ending, Dispatched(status="unknown", route=actor.backend), actor.backend)
         secret = () if run.secret is None else (run.secret,)
         released = release.release_output(dispatched.output, self._obligations(run), secrets=secret)
@@ -531,7 +551,7 @@ class Gateway:
         except Exception as fault:  # noqa: BLE001 - whatever broke, something was sent and its end is not on record
             _log.error("a terminal was not recorded: %s", getattr(fault, "code", type(fault).__name__))
             self.operations.suspect(run.principal, run.operation_id, run.reconcile_key)
-            return self._reply(run, _unknown_terminal(run, "The outcome could not be recorded."), None)
+            return self._reply(run, unknown_terminal(run, "The outcome could not be recorded."), None)
         if run.request.reconciles is not None and ending.kind != "outcome_unknown":
             try:
                 await self.operations.reconciled(run.principal, run.reconcile_key, run.operation_id)
@@ -545,14 +565,6 @@ class Gateway:
         return Reply(
             operation_id=run.operation_id, status=terminal.kind, terminal=terminal, replayed=replayed, proof=proof
         )
-
-
-def _gone_on() -> Cancelled:
-    return Cancelled(
-        "this call was given up; another one goes on with the operation",
-        fix="ask for its `status`",
-        retry_safe=False,
-    )
 
 
 def _check_entered(attempt: LiveAttempt) -> None:
@@ -572,23 +584,3 @@ def _check_allowed(decision: Decision) -> None:
 
 def _gate_of(run: Run) -> Gate:
     return GATES_OF.get(run.operation.state, (Gate.SHAPE,))[0]
-
-
-def _lost(why: str) -> Ending:
-    return Ending(
-        kind="outcome_unknown",
-        effect="unknown",
-        code="outcome_unknown",
-        message=f"{why} {UNKNOWN_STATEMENT}",
-        retry_safe=False,
-    )
-
-
-def _unknown_terminal(run: Run, why: str) -> Terminal:
-    ending = _lost(why)
-    return Terminal(
-        kind="outcome_unknown",
-        receipt=run.receipt("", "", "unknown", run.started_wall_ms),
-        code=ending.code,
-        message=ending.message,
-    )

@@ -66,12 +66,13 @@ class Desk:
         """Return those windows of before whose application does not answer: they are neither there nor gone."""
         if not unlisted:
             return {}
+        before = dict(self._surfaces)
         letters = [letter for observer in self.observers for letter in await observer.dead_letters()]
         pids = {letter["pid"] for letter in letters if letter["error"]["code"] == Unavailable.default_code}
         return {
-            surface_id: self._surfaces[surface_id]
-            for surface_id in unlisted
-            if self._surfaces[surface_id].app.pid in pids
+            surface_id: before[surface_id]
+            for surface_id in unlisted & self._surfaces.keys()
+            if before[surface_id].app.pid in pids
         }
 
     async def surface(self, surface_id: str) -> tuple[Surface, Observer]:

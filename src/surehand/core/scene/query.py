@@ -133,7 +133,9 @@ def check_states(states: dict[str, bool]) -> None:
     """
     for name in states:
         if name not in STATES:
-            raise InvalidRequest(f"no such state: {name[:64]}", fix=f"one of {', '.join(sorted(STATES))}")
+            raise InvalidRequest(
+                "no such state", details={"state": name[:64]}, fix=f"one of {', '.join(sorted(STATES))}"
+            )
 
 
 class _Finder:
@@ -367,7 +369,7 @@ def _passing(places: Sequence[int], texts: Sequence[str | None], test: Callable[
 def _role(role: str) -> str:
     known = ROLE_ALIASES.get(role, role)
     if known not in ROLES:
-        raise InvalidRequest(f"no such role: {role[:64]}", fix=f"one of {', '.join(sorted(ROLES))}")
+        raise InvalidRequest("no such role", details={"role": role[:64]}, fix=f"one of {', '.join(sorted(ROLES))}")
     return known
 
 
@@ -411,7 +413,8 @@ def _pattern(text: str) -> Any:
     except re2.error as error:
         reason = error.args[0] if error.args else error
         reason = reason.decode("utf-8", "replace") if isinstance(reason, bytes) else str(reason)
-        raise InvalidRequest(f"not a pattern RE2 takes: {reason}", fix="see the RE2 syntax page") from error
+        # Not in the message: that is kept for ever, and the pattern may hold what somebody looks for.
+        raise InvalidRequest("not a pattern RE2 takes", fix=f"{reason}; see the RE2 syntax page") from error
 
 
 # --- relations -------------------------------------------------------------------------------------------------------

@@ -1,0 +1,388 @@
+"""Attacks by an agent on what it may not reach: other windows, other principals, secrets, the operator, memory."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from types import SimpleNamespace
+from typing import Any
+
+import msgspec
+import pytest
+
+from surehand import limits
+from surehand.core.authority import Ceiling
+from surehand.core.hashing import text_digest
+from surehand.errors import PolicyDenied, SurehandError
+from surehand.model.actions import SetValue
+from surehand.model.query import Filter, Query, TextMatch
+from surehand.model.record import to_value
+from surehand.model.scene import Node
+from surehand.model.verification import TextContains, ValueIs, Verification
+from surehand.runtime.config import Config
+from surehand.runtime.control import CONTROL
+from surehand.runtime.host import Host
+from surehand.runtime.parts import Parts
+from surehand.runtime.reads import Reads
+from surehand.runtime.session import Session
+from surehand.testing.memory import button, field
+from surehand.testing.worlds import World
+
+CLOSED = """
+version = 1
+[[rule]]
+id = "closed"
+effect = "deny"
+reason = "not this one"
+[rule.match]
+app = ["exe:/opt/memory"]
+"""
+TITLE = """
+version = 1
+[[rule]]
+id = "not-the-bank"
+effect = "deny"
+reason = "not the bank"
+[rule.match.observed]
+title = ["*Bank*"]
+"""
+PASSWORD = "hunter2 correct horse"  # noqa: S105 - what must not be found anywhere
+SHOWN = "TEXT-OF-THE-SCREEN"
+
+
+def host_of(world: World) -> Host:
+    desks = SimpleNamespace(
+        desk=lambda _: _ready(world.desk), choice=lambda: "", listed=list, close=lambda: _ready(None)
+    )
+    parts: Any = Parts(
+        config=world.config,
+        clock=world.clock,
+        journal=world.journal,
+        operations=world.operations,
+        authority=world.authority,
+        approvals=world.approvals,
+        facts=SimpleNamespace(),  # type: ignore[arg-type]
+        scenes=world.scenes,
+        reads=Reads(world.journal, text_digest(b"k" * 32)),
+        gateway=world.gateway,
+        desks=desks,  # type: ignore[arg-type]
+        describe_keys=dict,
+        describe_journal=dict,
+        verify_journal=lambda: _ready({}),
+    )
+    return Host(parts)
+
+
+async def _ready(value: Any) -> Any:
+    return value
+
+
+async def agent(host: Host, principal: str = "uid:1000") -> Session:
+    return await host.open_channel(principal=principal, role="agent", client={}, desktop=None)
+
+
+def secret_field(**facts: Any) -> Node:
+    node = field("pw", "Password", PASSWORD)
+    return msgspec.structs.replace(node, role="password", secret=True, **facts)
+
+
+# --- closed windows ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("method", "params"),
+    [
+        ("surfaces", {}),
+        ("capabilities", {}),
+        ("observe", {}),
+        ("query", {"query": {"filters": [{"role": "button"}]}}),
+        ("wait", {"conditions": [{"kind": "title_contains", "contains": SHOWN}], "timeout_ms": 1}),
+        ("wait", {"conditions": [{"kind": "title_changed", "since": "x"}], "timeout_ms": 1}),
+        ("read_text", {"label": "e1"}),
+        ("screenshot", {}),
+    ],
+)
+async def test_a_window_closed_to_reading_tells_nothing_even_to_who_knows_its_id(
+    method: str, params: dict[str, Any]
+) -> None:
+    world = World(policy=CLOSED)
+    world.app.surface = msgspec.structs.replace(world.app.surface, title=SHOWN)
+    host = host_of(world)
+    session = await agent(host)
+    try:
+        found = await host.call(session, method, {"surface": world.app.surface.surface_id, **params})
+    except SurehandError as error:
+        found = error.to_value()
+    if "code" in found:
+        assert found["code"] in {"policy_denied", "capture_unavailable"}
+    assert SHOWN not in json.dumps(found)
+    assert '"satisfied": true' not in json.dumps(found)
+
+
+async def test_a_title_that_became_closed_stops_what_was_seen_under_another() -> None:
+    world = World(policy=TITLE)
+    request = await world.request("op")
+    world.app.surface = msgspec.structs.replace(world.app.surface, title="My Bank")
+    reply = await world.gateway.act(world.session, request)
+    assert reply.status == "refused"
+    assert reply.error["code"] == "policy_denied"
+    assert world.app.effects == []
+
+
+async def test_a_dialog_that_came_to_ask_for_something_consequential_is_not_answered_unasked() -> None:
+    world = World([button("ok", "OK")])
+    request = await world.request("op", "ok")
+    world.app.surface = msgspec.structs.replace(world.app.surface, title="Delete all files permanently?")
+    reply = await world.gateway.act(world.session, request)
+    assert reply.status == "refused"
+    assert world.app.effects == []
+
+
+async def test_a_title_that_changed_without_consequence_refuses_nothing() -> None:
+    world = World()
+    request = await world.request("op")
+    world.app.surface = msgspec.structs.replace(world.app.surface, title="* memory (3)")
+    assert (await world.gateway.act(world.session, request)).status == "succeeded"
+
+
+# --- others -----------------------------------------------------------------------------------------------------------
+
+
+async def test_status_and_cancel_know_only_the_callers_own_operations() -> None:
+    world = World()
+    host = host_of(world)
+    world.app.hold = asyncio.Event()
+    call = asyncio.create_task(world.act("op"))
+    await world.app.entered.wait()
+    other = await agent(host, "uid:2000")
+    assert await host.call(other, "status", {"operation_id": "op"}) == {"operation_id": "op", "known": False}
+    assert await host.call(other, "cancel", {"operation_id": "op"}) == {"cancelled": False}
+    world.app.hold.set()
+    assert (await call).status == "succeeded"
+    assert (await host.call(other, "status", {"operation_id": "op"}))["known"] is False
+
+
+async def test_a_scene_or_label_of_another_session_means_nothing() -> None:
+    world = World()
+    host = host_of(world)
+    one, two = await agent(host), await agent(host)
+    surface = world.app.surface.surface_id
+    seen = await host.call(one, "observe", {"surface": surface})
+    told = await host.call(two, "observe", {"surface": surface, "base": seen["scene_id"]})
+    assert told["kind"] == "full"
+    target = to_value(await world.ref("save", one))
+    reply = await host.call(
+        two, "act", {"request": {"operation_id": "x", "action": {"kind": "invoke"}, "target": target}}
+    )
+    assert reply["error"]["code"] == "stale_target"
+    assert world.app.effects == []
+
+
+@pytest.mark.parametrize("method", sorted(CONTROL))
+async def test_no_method_of_the_operator_exists_for_an_agent(method: str) -> None:
+    world = World()
+    host = host_of(world)
+    session = await agent(host)
+    with pytest.raises(SurehandError) as refused:
+        await host.call(session, method, {})
+    assert refused.value.code == "invalid_request"
+    assert "no method" in refused.value.message
+
+
+@pytest.mark.parametrize(
+    "extra",
+    [
+        {"principal": "uid:0"},
+        {"approved": True},
+        {"approval_id": "x"},
+        {"session": "x"},
+        {"policy": "allow"},
+        {"isolation": "isolated"},
+        {"risk": "none"},
+        {"protocol_version": 2},
+    ],
+    ids=str,
+)
+async def test_a_request_cannot_say_who_it_is_from_or_that_it_was_approved(extra: dict[str, Any]) -> None:
+    world = World()
+    host = host_of(world)
+    session = await agent(host)
+    request = {
+        "operation_id": "op",
+        "action": {"kind": "invoke"},
+        "target": to_value(await world.ref("save", session)),
+        **extra,
+    }
+    with pytest.raises(SurehandError) as refused:
+        await host.call(session, "act", {"request": request})
+    assert refused.value.code == "invalid_request"
+    assert world.app.effects == []
+
+
+# --- ceilings and budgets -----------------------------------------------------------------------------------------------
+
+
+async def test_what_the_screen_calls_destructive_counts_as_that_against_a_ceiling() -> None:
+    """A person's yes to one deletion does not lift what the operator capped."""
+    world = World([button("gone", "Delete all files")], config=Config(ceilings=(Ceiling(risk_max="reversible"),)))
+    reply = await world.act("op", "gone")
+    assert (reply.status, reply.error["code"]) == ("refused", "authority_denied")
+
+
+async def test_refused_operations_do_not_use_up_the_budget_and_racing_ones_do_not_slip_past_it() -> None:
+    world = World(config=Config(ceilings=(Ceiling(operations_max=2),)))
+    world.app.change("save", states=frozenset({"visible", "showing"}))
+    for number in range(5):
+        assert (await world.act(f"no{number}")).status == "refused"
+    world.app.change("save", states=frozenset({"visible", "showing", "enabled"}))
+    requests = [await world.request(f"op{number}") for number in range(6)]
+    replies = await asyncio.gather(*(world.gateway.act(world.session, request) for request in requests))
+    assert [reply.status for reply in replies].count("succeeded") == 2
+    assert len(world.app.effects) == 2
+
+
+# --- leaks ------------------------------------------------------------------------------------------------------------
+
+
+async def test_a_secret_is_in_no_answer_error_event_or_repr_however_it_is_asked_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(limits, "VERIFY_BUDGET_MS_DEFAULT", 10)
+    world = World([secret_field(), button("save", "Save")])
+    host = host_of(world)
+    session = await agent(host)
+    surface = world.app.surface.surface_id
+    told: list[Any] = [await host.call(session, "observe", {"surface": surface, "targets": True})]
+    label = next(target["label"] for target in told[0]["targets"] if target["role"] == "password")
+    world.app.change("pw", value=PASSWORD + "!")
+    calls: list[tuple[str, dict[str, Any]]] = [
+        ("observe", {"surface": surface, "base": told[0]["scene_id"]}),
+        ("read_text", {"surface": surface, "label": label}),
+        ("surfaces", {}),
+        ("apps", {}),
+    ]
+    calls += [
+        ("query", {"surface": surface, "query": {"filters": [{"value": {"text": text, "match": how}}]}})
+        for text, how in ((PASSWORD, "exact"), ("hunter", "prefix"), ("correct", "contains"), ("h.*2", "regex"))
+    ]
+    for method, params in calls:
+        try:
+            told.append(await host.call(session, method, params))
+        except SurehandError as error:
+            told += [error.to_value(), str(error), repr(error)]
+    assert not any(found.get("matches") for found in told if isinstance(found, dict))
+    for number, wanted in enumerate((TextContains(contains="hunter2"), ValueIs(equals=PASSWORD + "!"))):
+        reply = await world.act(f"oracle{number}", "save", verification=wanted)
+        told.append(to_value(reply))
+        ref = await world.ref("pw")
+        reply = await world.act(f"guess{number}", target=ref, verification=wanted)
+        assert reply.status in {"outcome_unknown", "refused"}
+        told.append(to_value(reply))
+    told += [to_value(event) for event in await world.journal.read()]
+    assert "hunter2" not in json.dumps(told).replace('"contains": "hunter2"', "")
+
+
+async def test_no_text_of_the_screen_or_of_a_request_stays_in_the_journal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "VERIFY_BUDGET_MS_DEFAULT", 10)
+    nodes = [
+        button("save", f"{SHOWN} Save"),
+        field("name", f"{SHOWN} Name", f"{SHOWN} value"),
+        button("d", f"{SHOWN} delete"),
+    ]
+    world = World(nodes)
+    world.app.surface = msgspec.structs.replace(world.app.surface, title=f"{SHOWN} title")
+    host = host_of(world)
+    session = await agent(host)
+    surface = world.app.surface.surface_id
+    await host.call(session, "observe", {"surface": surface})
+    await world.act("a", "save")
+    await world.act("b", "name", action=SetValue(value="AGENT-TEXT"))
+    await world.act("c", "save", verification=TextContains(contains="AGENT-TEXT"))
+    await world.act("c2", "save", verification=TextContains(contains="AGENT-TEXT"))
+    await world.act("d", "d")
+    for pending in world.approvals.pending():
+        await world.answer(pending, "deny")
+    await world.act("d", "d")
+    world.app.before_enter = lambda: world.app.change("save", name=f"{SHOWN} other")
+    await world.act("e", "save")
+    world.app.before_enter = None
+    stale = await world.request("f", "save")
+    world.app.change("save", name=f"{SHOWN} third")
+    await world.gateway.act(world.session, stale)
+    query = Query(filters=(Filter(name=TextMatch(text="AGENT-TEXT (", match="regex")),))
+    with pytest.raises(SurehandError):
+        await host.call(session, "query", {"surface": surface, "query": to_value(query)})
+    await world.act(
+        "g", "save", verification=msgspec.convert({"kind": "appears", "query": to_value(query)}, Verification)
+    )
+    await host.parts.reads.close()
+    kept = json.dumps([to_value(event) for event in await world.journal.read()])
+    assert SHOWN not in kept
+    assert "AGENT-TEXT" not in kept
+
+
+# --- memory -----------------------------------------------------------------------------------------------------------
+
+
+async def test_sessions_scenes_and_labels_that_are_gone_are_not_kept() -> None:
+    world = World()
+    host = host_of(world)
+    for _ in range(200):
+        session = await agent(host)
+        await host.call(session, "observe", {"surface": world.app.surface.surface_id})
+        await host.close_channel(session)
+    assert host.parts.sessions == {}
+    session = await agent(host)
+    for number in range(300):
+        world.app.change("name", value=str(number))
+        await host.call(session, "observe", {"surface": world.app.surface.surface_id})
+    assert len(session.scenes) <= 96
+    assert len(session.labels.surfaces) == 1
+    assert sum(len(one.live) for one in session.labels.surfaces.values()) == 4
+    await host.parts.reads.close()
+
+
+async def test_a_channel_that_was_closed_answers_nothing_and_closing_twice_is_no_defect() -> None:
+    world = World()
+    host = host_of(world)
+    session = await agent(host)
+    await asyncio.gather(host.close_channel(session), host.close_channel(session))
+    with pytest.raises(SurehandError):
+        await host.call(session, "surfaces", {})
+
+
+async def test_windows_that_come_and_go_while_they_are_listed_are_no_defect() -> None:
+    world = World()
+    await world.desk.surfaces()
+    waiting, go_on = asyncio.Event(), asyncio.Event()
+
+    async def letters() -> tuple[dict[str, Any], ...]:
+        waiting.set()
+        await go_on.wait()
+        return ({"pid": world.app.surface.app.pid, "error": {"code": "backend_unavailable"}},)
+
+    world.app.dead_letters = letters  # type: ignore[method-assign]
+    world.app.reachable = False
+    listing = asyncio.create_task(world.desk.surfaces())
+    await waiting.wait()
+    world.desk.forget(world.app.surface.surface_id)
+    go_on.set()
+    assert await listing == ()
+
+
+async def test_giant_names_neither_fill_an_error_nor_a_question() -> None:
+    huge = "x" * 1_000_000
+    world = World([button("b", f"delete {huge}")])
+    assert (await world.act("op", "b")).status == "approval_required"
+    (pending,) = world.approvals.pending()
+    assert len(json.dumps(to_value(pending))) < 4 * limits.PRESENTATION_TEXT_CHARS_MAX + 10_000
+    request = await world.request("op2", "b")
+    world.app.change("b", name=f"drop {huge}")
+    reply = await world.gateway.act(world.session, request)
+    assert len(json.dumps(to_value(reply))) < 100_000
+
+
+async def test_a_closed_policy_reads_nothing() -> None:
+    world = World(policy=CLOSED)
+    with pytest.raises(PolicyDenied):
+        await world.observe()
