@@ -60,7 +60,7 @@ class SurehandError(Exception):
         candidates = self.observed.get("candidates")
         if isinstance(candidates, list) and candidates:
             lines.append("candidates (as shown on screen):")
-            lines.extend(f"  {candidate}" for candidate in candidates[:10])
+            lines.extend(f"  {_on_one_line(str(candidate))}" for candidate in candidates[:10])
         if self.fix:
             lines.append(f"fix: {self.fix}")
         return "\n".join(lines)
@@ -72,6 +72,11 @@ class SurehandError(Exception):
             if content := getattr(self, name):
                 value[name] = content
         return value
+
+
+def _on_one_line(text: str) -> str:
+    """Return text from a screen as part of one line: it must not look like the next line of ours."""
+    return text if text.isprintable() else repr(text)
 
 
 # --- the caller's fault ---------------------------------------------------------------------------------------

@@ -193,6 +193,7 @@ WINDOWS_MAX: Final = 1_024
 REPAINT_MS_MAX: Final = 1_000  # an application must draw a window this soon after it was asked to
 
 # --- desktops (spec §13) --------------------------------------------------------------------------------------
+DESKTOPS_OWNED_MAX: Final = 8  # what agents start by asking for one; the operator may start more
 DESKTOP_START_MS_MAX: Final = 15_000
 DESKTOP_END_MS_MAX: Final = 10_000  # the supervisor has killed and removed everything by then
 DESKTOP_LAUNCH_MS_MAX: Final = 10_000  # from the request to a running program

@@ -14,6 +14,7 @@ import msgspec
 
 from surehand.core.batch import next_step, step_id
 from surehand.core.release import check_readable, release_node
+from surehand.core.scene.describe import quote
 from surehand.core.scene.diff import diff
 from surehand.core.scene.fence import index_of_label
 from surehand.core.scene.query import find
@@ -94,7 +95,7 @@ async def one_surface(parts: Parts, session: Session, where: p.Where) -> Surface
         raise InvalidRequest(
             f"{len(found)} windows are meant",
             fix="name one of them with surface",
-            observed={"candidates": [f"{one.surface_id} {one.title}" for one in found[:10]]},
+            observed={"candidates": [f"{one.surface_id} {quote(one.title)}" for one in found[:10]]},
         )
     return found[0]
 

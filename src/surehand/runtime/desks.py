@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final
 
+from surehand import limits
 from surehand.errors import PermissionMissing, SurehandError, Unavailable
 from surehand.runtime.desktops import DesktopRecord, IsolatedDesktop, find_desktop, list_desktops
 from surehand.runtime.session import Desk
@@ -49,11 +50,21 @@ class Desks:
             )
         async with self._lock:
             if wish == ISOLATED:
+                self._check_room()
                 return await self._attach(await self._start(None, None))
             records = list_desktops()
             if wish is None:
                 return await self._attach(records[0]) if len(records) == 1 else None
             return await self._attach(find_desktop(wish))
+
+    def _check_room(self) -> None:
+        """Refuse to start yet another desktop for an agent: each one is a display server that outlives its session."""
+        running = self._owned.keys() & {record.name for record in list_desktops()}
+        if len(running) >= limits.DESKTOPS_OWNED_MAX:
+            raise Unavailable(
+                f"this daemon runs {len(running)} desktops, which is the limit",
+                fix=f"use one of them by name ({', '.join(sorted(running))}), or have the operator stop one",
+            )
 
     @staticmethod
     def choice() -> str:

@@ -43,6 +43,7 @@ from surehand.ports import Actor, Clock, Dispatched, Secrets
 from surehand.runtime.approvals import ApprovalNeeded, Approvals
 from surehand.runtime.attempt import LiveAttempt, StopInput
 from surehand.runtime.authority import Authority
+from surehand.runtime.defects import log_defect
 from surehand.runtime.endings import gone_on, lost, unknown_terminal
 from surehand.runtime.facts import FactFinder
 from surehand.runtime.operations import Operations
@@ -210,8 +211,8 @@ class Gateway:
             return Reply(operation_id=run.operation_id, status="approval_required", approval=needed.value)
         except SurehandError as error:
             return await self._refuse(run, error)
-        except Exception:  # noqa: BLE001 - a defect anywhere on the path must end as a refusal or an honest unknown
-            _log.exception("defect in the path of %s", run.effect)
+        except Exception as error:  # noqa: BLE001 - a defect anywhere must end as a refusal or an honest unknown
+            log_defect(_log, f"defect in the path of {run.effect}", error)
             if run.operation.claimed:
                 return await self._finish(
                     run, lost("Surehand failed after the claim."), Dispatched(status="unknown", route=""), ""
@@ -413,7 +414,7 @@ class Gateway:
         except Exception as error:  # noqa: BLE001 - whatever an adapter raises, the claim must find its end
             if attempt is None or not attempt.entered:
                 return await self._release(run, error)
-            _log.exception("the actor failed after entering")
+            log_defect(_log, "the actor failed after entering", error)
             if run.operation.entered is False:
                 run.operation = run.operation.through(_H.DEADLINE_HELD, _H.ENTERED, _H.RETURNED)
             ending = lost("The adapter failed after it had begun.")
@@ -516,7 +517,7 @@ class Gateway:
     async def _release(self, run: Run, error: Exception) -> Reply:
         """Nothing was done: free the id, durably, and refuse."""
         if not isinstance(error, SurehandError):
-            _log.error("the actor failed before entering", exc_info=error)
+            log_defect(_log, "the actor failed before entering", error)
             error = InternalError("a defect of Surehand; nothing was done")
         gate = Gate.DEADLINE if error.gate == Gate.DEADLINE else Gate.FINAL_FENCE
         error.gate = str(gate)
