@@ -127,11 +127,13 @@ class LiveReader:
 
     def _expect(self, entry: Entry) -> list[Question]:
         """Return every call for an entry as if what is expected of it were known."""
-        all_at_once = entries.IDENTIFIER if self._tree.profile.get_all else 0
-        core = list(self._reader.plan(entry, entries.CORE | all_at_once))
+        properties = (
+            entries.NAME | entries.DESCRIPTION | entries.IDENTIFIER if self._tree.profile.get_all else entries.NAME
+        )
+        core = list(self._reader.plan(entry, entries.CORE | properties))
         if entry.number < 0:
             return core
-        entry.doubt &= ~(entries.CORE | all_at_once)
+        entry.doubt &= ~(entries.ROLE | entries.INTERFACES | entries.STATES | properties)
         rest = list(self._reader.plan(entry, _LIVE))
         entry.doubt = 0
         return core + rest

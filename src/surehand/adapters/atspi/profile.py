@@ -36,6 +36,7 @@ class Profile(NamedTuple):
         unsignalled_states: The focus may move without a signal when what had it goes away, and a container may come to
             show without one; after any other signal about places both are read again.
         idle_roles: Roles whose actions do nothing with them and are not read.
+        leaf_items: Cells and headers are no widgets and hold nothing.
         utf16_offsets: Text offsets count UTF-16 units.
         property_means_all: Whatever changes about an object is signalled as its name or a state.
         unsaid_modal: A modal dialog has no state that says so; the window system knows.
@@ -64,6 +65,7 @@ class Profile(NamedTuple):
     unsignalled_states: bool = False
     idle_roles: frozenset[str] = frozenset()
     utf16_offsets: bool = False
+    leaf_items: bool = False
     unsaid_modal: bool = False
 
 
@@ -108,6 +110,7 @@ QT5: Final = Profile(
     unstable_trees=True,
     idle_roles=frozenset(["filler", "group", "icon", "image", "label", "menubar", "pane", "separator", "toolbar"]),
     utf16_offsets=True,
+    leaf_items=True,
     unsaid_modal=True,
 )
 #: Qt 6 is read like Qt 5 until it is proven to do better.

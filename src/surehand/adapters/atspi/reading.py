@@ -112,9 +112,14 @@ class Reader:
         entry.doubt &= ~entry.mute
         asked = entry.doubt & facts
         at_once = _OWN_PROPERTIES if self.profile.get_all and asked & _OWN_PROPERTIES == _OWN_PROPERTIES else 0
-        for fact in (entries.ROLE, entries.INTERFACES, entries.STATES, entries.NAME, entries.DESCRIPTION):
+        for fact in (entries.ROLE, entries.INTERFACES, entries.STATES, entries.NAME):
             if asked & fact & ~at_once:
                 yield Question(entry, fact, "", _PLAIN[fact](self.channel, entry.path))
+        if asked & entries.DESCRIPTION & ~at_once and not entry.doubt & entries.ROLE:
+            if entry.role in roles.ANONYMOUS_ROLES:
+                self._settle_absent(entry, entries.DESCRIPTION)
+            else:
+                yield Question(entry, entries.DESCRIPTION, "", _PLAIN[entries.DESCRIPTION](self.channel, entry.path))
         if at_once:  # after the role, which says what of this counts
             call = self.channel.ask(entry.path, calls.PROPERTIES, "GetAll", "s", calls.ACCESSIBLE)
             yield Question(entry, _OWN_PROPERTIES, "all", call)
@@ -140,6 +145,9 @@ class Reader:
     def _plan_children(self, entry: Entry) -> Iterator[Question]:
         if self.profile.long_lists and entry.path != calls.ROOT_PATH:
             if entry.doubt & entries.ROLE:
+                return
+            if self.profile.leaf_items and entry.role in roles.LEAF_ROLES:
+                entry.doubt &= ~entries.CHILDREN
                 return
             if entry.role in roles.LONG_ROLES and not 0 < entry.count_hint <= limits.CHILDREN_READ_MAX:
                 call = self.channel.get(entry.path, calls.ACCESSIBLE, "ChildCount")
@@ -287,11 +295,12 @@ class Reader:
             self._set(entry, "choice", chosen[1] if chosen and chosen[0] == self.owner else "")
 
     def _take_properties(self, entry: Entry, found: dict[str, object]) -> None:
-        name, description, identifier = (found.get(key) for key in ("Name", "Description", "AccessibleId"))
-        self.set_name(entry, calls.cut(name) if isinstance(name, str) else "")
-        self._set(entry, "description", calls.cut(description) if isinstance(description, str) else "")
-        anonymous = entry.role in roles.ANONYMOUS_ROLES or not isinstance(identifier, str)
-        self._set(entry, "identifier", "" if anonymous else calls.cut(str(identifier)))
+        texts = {key: calls.cut(text) for key, text in found.items() if isinstance(text, str)}
+        self.set_name(entry, texts.get("Name", ""))
+        if entry.role in roles.ANONYMOUS_ROLES:
+            texts = {}
+        self._set(entry, "description", texts.get("Description", ""))
+        self._set(entry, "identifier", texts.get("AccessibleId", ""))
         match found.get("Parent"):
             case [str(owner), str(path)]:
                 entry.said_parent = (owner, path)
@@ -414,7 +423,7 @@ class Reader:
         self.set_interfaces(entry, item.interfaces)
         self.set_states(entry, item.states)
         self.set_name(entry, item.name)
-        self._set(entry, "description", item.description)
+        self._set(entry, "description", "" if entry.role in roles.ANONYMOUS_ROLES else item.description)
         entry.doubt &= ~entries.CORE
         entry.failed &= ~entries.CORE
         # −1 where the toolkit does not count.
@@ -434,6 +443,7 @@ class Reader:
 
 _ABSENT: Final[dict[int, tuple[str, object]]] = {
     entries.IDENTIFIER: ("identifier", ""),
+    entries.DESCRIPTION: ("description", ""),
     entries.VALUE: ("value", None),
     entries.ACTIONS: ("actions", ()),
     entries.EXTENTS: ("extents", None),

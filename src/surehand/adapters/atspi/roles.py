@@ -173,6 +173,7 @@ STATES_BY_BIT: Final[dict[int, str]] = {
 }
 BIT_DEFUNCT: Final = 1 << 6
 BIT_FOCUSABLE: Final = 1 << 11
+BIT_FOCUSED: Final = 1 << 12
 BIT_SELECTED: Final = 1 << 23
 BIT_BUSY: Final = 1 << 3
 BIT_ENABLED: Final = 1 << 8
@@ -194,8 +195,10 @@ LABELLED_ROLES: Final = frozenset(
 FIELD_ROLES: Final = frozenset(
     ["calendar", "combobox", "password", "progressbar", "slider", "spinbutton", "table", "terminal", "text", "tree"]
 )
-#: Roles whose identifier is worth no call.
+#: Roles whose identifier and description are worth no call of their own.
 ANONYMOUS_ROLES: Final = frozenset(["filler", "separator"])
+#: Roles of items that are no widgets and hold nothing.
+LEAF_ROLES: Final = frozenset(["cell", "columnheader", "rowheader", "separator"])
 CHECKABLE_ROLES: Final = frozenset(["checkbox", "radio", "switch", "togglebutton", "menuitemcheckbox", "menuitemradio"])
 #: Roles that hold their rows as cells in row order.
 GRID_ROLES: Final = frozenset(["table", "tree"])

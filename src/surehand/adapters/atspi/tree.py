@@ -19,7 +19,7 @@ from surehand.adapters.atspi.geometry import Placement
 from surehand.adapters.atspi.profile import Profile
 from surehand.adapters.atspi.reading import Question, Reader
 from surehand.adapters.atspi.shape import Shape
-from surehand.adapters.atspi.transport import Failure, Reply
+from surehand.adapters.atspi.transport import PEER, Failure, Reply
 from surehand.errors import Unavailable
 from surehand.model.scene import Tree
 
@@ -67,8 +67,8 @@ class ApplicationTree:
         self.entries: dict[str, Entry] = {ROOT_PATH: Entry(ROOT_PATH, "")}
         self.reader = Reader(owner, channel, profile, self.entries, self._link)
         self.shape = Shape(owner, profile, self.entries)
-        #: Paths of entries in doubt; an entry that is not here has `doubt == 0`.
-        self.doubted: set[str] = {ROOT_PATH}
+        #: Paths of entries in doubt, in the order of their doubts; an entry that is not here has `doubt == 0`.
+        self.doubted: dict[str, None] = {ROOT_PATH: None}
         #: Grows with every changed fact or link of any entry.
         self.revision = 0
         self._orphans: set[str] = set()
@@ -90,7 +90,7 @@ class ApplicationTree:
         if entry is None:
             return False
         entry.doubt |= facts
-        self.doubted.add(path)
+        self.doubted[path] = None
         return True
 
     def doubt_children(self, path: str, facts: int) -> None:
@@ -104,7 +104,7 @@ class ApplicationTree:
         """Mark facts of an object and of all that is known below it as in doubt."""
         for entry in self._walk(path):
             entry.doubt |= facts
-            self.doubted.add(entry.path)
+            self.doubted[entry.path] = None
 
     def doubt_places(self, window: str) -> None:
         """Mark the places of everything in a window that may be showing as in doubt."""
@@ -152,8 +152,8 @@ class ApplicationTree:
             if not entries.may_show(entry, self.profile):
                 return 0
             facts = entries.STATES | entries.NAME if entry.role in roles.SILENT_ROLES else 0
-            # The viewport of a text takes the focus with it, and is not focusable.
-            if entry.bits & roles.BIT_FOCUSABLE or entry.role == "filler":
+            # The viewport of a text takes the focus with it, and says nothing.
+            if entry.bits & roles.BIT_FOCUSED or entry.role == "filler":
                 facts |= entries.STATES
             return facts | (entries.CHILDREN if _may_hold(entry) else 0)
 
@@ -164,13 +164,13 @@ class ApplicationTree:
             facts = facts_of(entry)
             if facts:
                 entry.doubt |= facts
-                self.doubted.add(entry.path)
+                self.doubted[entry.path] = None
 
     def doubt_all(self) -> None:
         """Forget that anything was read: everything is in doubt."""
         for entry in self.entries.values():
             entry.doubt = entries.FRESH
-        self.doubted.update(self.entries)
+        self.doubted.update(dict.fromkeys(self.entries))
         self._bulk_done = False
 
     def doubt_parent_of(self, path: str) -> None:
@@ -279,7 +279,7 @@ class ApplicationTree:
         for path in list(self.doubted):
             entry = self.entries.get(path)
             if entry is None:
-                self.doubted.discard(path)
+                self.doubted.pop(path, None)
                 continue
             facts = self._facts_of_windows(entry)
             if window is not None:
@@ -287,16 +287,16 @@ class ApplicationTree:
             if facts:
                 questions.extend(self.reader.plan(entry, facts))
             if not entry.doubt:
-                self.doubted.discard(path)
+                self.doubted.pop(path, None)
         return questions
 
     async def _ask(self, questions: list[Question]) -> list[Question]:
         for question in questions:
             question.entry.doubt &= ~question.fact
             if not question.entry.doubt:
-                self.doubted.discard(question.entry.path)
+                self.doubted.pop(question.entry.path, None)
         replies = await self.reader.channel.call_many([question.call for question in questions])
-        self._check(questions, replies)
+        await self._check(questions, replies)
         further: list[Question] = []
         for question, reply in zip(questions, replies, strict=True):
             entry = question.entry
@@ -310,20 +310,30 @@ class ApplicationTree:
                 if value not in {None, entry.value} and entry.role in _SCROLLING_ROLES:
                     self.doubt_places(self.window_of(entry.path) or entry.path)
             if entry.doubt:
-                self.doubted.add(entry.path)
+                self.doubted[entry.path] = None
         return further
 
-    def _check(self, questions: list[Question], replies: list[Reply]) -> None:
-        """Tell an application that is silent from one object that never answers: then later calls were answered."""
+    async def _check(self, questions: list[Question], replies: list[Reply]) -> None:
+        """Tell an application that is silent from objects that never answer.
+
+        Answers come in the order of calls, so a call before one that was answered is a call that never will be. After
+        the last answer a ping decides.
+        """
         answered = [isinstance(reply, list) or reply.kind == "refused" for reply in replies]
-        last = max((index for index, fact in enumerate(answered) if fact), default=-1)
-        silent = not all(answered[last + 1 :])
-        if not silent and all(isinstance(reply, list) or reply.kind in {"refused", "timeout"} for reply in replies):
+        if all(answered):
+            return
+        lost = any(isinstance(reply, Failure) and reply.kind not in {"refused", "timeout"} for reply in replies)
+        if not lost and (answered[-1] or await self._answers_a_ping()):
             return
         for question, reply in zip(questions, replies, strict=True):
             if isinstance(reply, Failure) and reply.kind != "refused":
                 self.doubt(question.entry.path, question.fact)
         raise ApplicationSilent("the application did not answer in time", details={"application": self.owner})
+
+    async def _answers_a_ping(self) -> bool:
+        channel = self.reader.channel
+        ping = [channel.ask(ROOT_PATH, PEER, "Ping")]
+        return isinstance((await channel.call_many(ping, timeout_ms=limits.APP_PATIENCE_MS))[0], list)
 
     def _doubt_failed(self) -> None:
         """What was refused is asked again, once in each refresh, and so is whoever lists it."""
@@ -373,7 +383,7 @@ class ApplicationTree:
             if len(self.entries) >= limits.SCENE_NODES_MAX:
                 return
             entry = self.entries[path] = Entry(path, item.parent[1])
-            self.doubted.add(path)
+            self.doubted[path] = None
         if entry.doubt & entries.CORE:
             self.reader.set_core(entry, item)
             self.revision += 1
@@ -399,7 +409,7 @@ class ApplicationTree:
                 child.parent = entry.path
                 child.stamp += 1
             if child.doubt:
-                self.doubted.add(path)
+                self.doubted[path] = None
             children.append(path)
         found = tuple(dict.fromkeys(children))
         if found != entry.children or cut != entry.children_cut:
@@ -421,7 +431,7 @@ class ApplicationTree:
         entry.children = entry.children or expected
         for child in expected:
             self.entries.setdefault(child, Entry(child, path))
-            self.doubted.add(child)
+            self.doubted[child] = None
 
     def _ancestors(self, entry: Entry) -> set[str]:
         above = {entry.path}
@@ -442,7 +452,7 @@ class ApplicationTree:
         gone = self.entries.keys() - kept
         for path in gone:
             del self.entries[path]
-        self.doubted &= kept
+        self.doubted = {path: None for path in self.doubted if path in kept}
         for entry in self.entries.values():
             if not gone.isdisjoint(entry.labelled_by) or entry.choice in gone:
                 self.doubt(entry.path, entries.RELATIONS | entries.CHOICE)
