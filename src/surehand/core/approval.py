@@ -8,6 +8,7 @@ for this question, in time; one "no" is a no. One use is counted by the journal 
 from __future__ import annotations
 
 import hmac
+import re
 import unicodedata
 from collections.abc import Iterable
 from typing import Any, Final, Literal
@@ -31,6 +32,10 @@ _UNSEEN: Final = frozenset({"Cc", "Cf", "Cs", "Cn", "Co", "Zl", "Zp"})
 _BLANK: Final = frozenset("\u115f\u1160\u3164\uffa0\u2800") | {chr(code) for code in range(0xFE00, 0xFE10)}
 
 
+_GAP: Final = " " * 8
+_GAPS: Final = re.compile(f"{_GAP} *")
+
+
 class Approver(Record, frozen=True, kw_only=True):
     """Who may answer, with which key. `public_key` is 64 hex digits."""
 
@@ -50,9 +55,11 @@ def visible(text: str) -> str:
 
     A backslash is doubled, so that text which merely looks like an escape stays apart from one.
     """
-    if text.isascii() and text.isprintable() and "\\" not in text:
+    if text.isascii() and text.isprintable() and "\\" not in text and _GAP not in text:
         return text
-    return "".join(_visible(character) for character in text)
+    spelled = "".join(_visible(character) for character in text)
+    # Enough spaces would push what follows to where the next line of the question stands.
+    return _GAPS.sub(lambda gap: "\\u{20}" * len(gap[0]), spelled)
 
 
 def _visible(character: str) -> str:
@@ -112,6 +119,9 @@ def present(
     parameters: dict[str, Any] = to_value(action)
     parameters.pop("kind", None)
     element = f"{observed.get('role', '')} {observed.get('name', '')}".strip()
+    if not element and observed.get("title"):
+        # What is aimed at a whole window: its title is all that tells a person which.
+        element = f"window {observed['title']}"
     return Presentation(
         principal=document.principal,
         app=shown(document.facts.app),

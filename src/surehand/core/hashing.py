@@ -130,8 +130,15 @@ def reconcile_key(
             "fingerprint_hash": fingerprint_hash,
             "context_hash": context_hash,
         }
-    message = _RECONCILE_DOMAIN + canonical.encode([principal, to_value(action), same])
+    message = _RECONCILE_DOMAIN + canonical.encode([principal, _without_captures(to_value(action)), same])
     return hmac.new(secret, message, hashlib.sha256).hexdigest()
+
+
+def _without_captures(value: Any) -> Any:
+    """Return an action's value without the pictures in which its places were named: a drag has them inside."""
+    if isinstance(value, dict):
+        return {name: _without_captures(item) for name, item in value.items() if name != "capture_id"}
+    return [_without_captures(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def text_digest(secret: bytes) -> Digest:

@@ -18,7 +18,14 @@ from surehand.core.scene.fence import (
 )
 from surehand.core.scene.query import resolve_one
 from surehand.core.scene.tree import index_of
-from surehand.errors import CaptureUnavailable, StaleTarget, TargetNotActionable, TargetNotFound, WindowNotFound
+from surehand.errors import (
+    CaptureUnavailable,
+    StaleTarget,
+    TargetNotActionable,
+    TargetNotFound,
+    UnsupportedAction,
+    WindowNotFound,
+)
 from surehand.model.actions import Drag, kind_of
 from surehand.model.request import Request
 from surehand.model.scene import Bounds, Node, Scene, Surface
@@ -118,6 +125,7 @@ class Resolver:
         aim = await self._aimed(session, request.target)
         if isinstance(request.action, Drag):
             rest = tuple(self._stop(session, step) for step in (*request.action.path, request.action.to))
+            _check_one_application(aim, rest)
             aim.stops += rest
             aim.path = tuple(stop.place for stop in rest)
         return aim
@@ -237,6 +245,13 @@ class Resolver:
             # Nothing but the window itself is known there: its pixels have to stand for it.
             now, png = await screen.capture(surface)
             await check_pixels(stop.sight, now, png, stop.place)
+
+
+def _check_one_application(aim: Aim, stops: tuple[Stop, ...]) -> None:
+    """Refuse a drag into another application: policy decides, and a person is asked, about the one it begins in."""
+    for stop in stops:
+        if aim.surface is None or stop.seen.surface.app != aim.surface.app:
+            raise UnsupportedAction("a drag ends in the application it begins in", fix="use what both of them offer")
 
 
 def needs(request: Request) -> dict[str, bool]:

@@ -242,3 +242,18 @@ class TestTally:
 
 def test_one_use_is_counted_under_its_own_key():
     assert approval.use_key("a1") == "approval/a1"
+
+
+def test_spaces_cannot_push_a_name_to_where_the_next_line_of_the_question_stands():
+    forged = presented(observed={"name": "OK" + " " * 70 + "risk         read"})
+    assert " " * 8 not in forged.element
+    assert "\\u{20}" in forged.element
+    assert approval.visible("a" + " " * 7 + "b") == "a" + " " * 7 + "b"
+    assert approval.visible("a" + " " * 8 + "b") == "a" + "\\u{20}" * 8 + "b"
+
+
+def test_what_is_aimed_at_a_whole_window_shows_its_title_and_is_void_under_another():
+    window = {"role": "", "name": "", "context": "", "title": "a.txt"}
+    assert presented(observed=window).element == "window a.txt"
+    pending = asked(observed=window)
+    assert not approval.still_covers(pending, presented(observed={**window, "title": "b.txt"}))

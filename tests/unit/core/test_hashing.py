@@ -6,7 +6,7 @@ import pytest
 
 from surehand.core import hashing
 from surehand.errors import InvalidRequest
-from surehand.model.actions import Click, Invoke, Press, Screenshot, SetValue, TypeText
+from surehand.model.actions import Click, Drag, Invoke, Press, Screenshot, SetValue, TypeText
 from surehand.model.query import Filter, Query, TextMatch
 from surehand.model.targets import PointTarget, QueryTarget, SurfaceTarget
 from surehand.model.verification import NoVerification
@@ -146,6 +146,13 @@ class TestReconcileKey:
         first = PointTarget(space="window", x=5, y=6, capture_id="c1")
         second = PointTarget(space="window", x=5, y=6, capture_id="c2")
         assert self.key(Click(), first) == self.key(Click(), second)
+
+    def test_a_newer_picture_of_the_place_where_a_drag_ends_does_not_escape(self):
+        first, second = (
+            Drag(to=PointTarget(space="window", x=5, y=6, capture_id=name), path=()) for name in ("c1", "c2")
+        )
+        assert self.key(first) == self.key(second)
+        assert self.key(first) != self.key(Drag(to=PointTarget(space="window", x=5, y=7, capture_id="c1")))
 
     def test_other_text_application_principal_or_element_is_another_effect(self):
         base = self.key(SetValue(value="1"))

@@ -13,11 +13,12 @@ import pytest
 from surehand import limits
 from surehand.core.authority import Ceiling
 from surehand.core.hashing import text_digest
-from surehand.errors import PolicyDenied, SurehandError, Unavailable
-from surehand.model.actions import SetValue
+from surehand.errors import PolicyDenied, SurehandError, Unavailable, UnsupportedAction
+from surehand.model.actions import Drag, SetValue
 from surehand.model.query import Filter, Query, TextMatch
 from surehand.model.record import to_value
-from surehand.model.scene import Node
+from surehand.model.scene import Capture, Node
+from surehand.model.targets import PointTarget
 from surehand.model.verification import TextContains, ValueIs, Verification
 from surehand.runtime import desks
 from surehand.runtime.config import Config
@@ -26,6 +27,7 @@ from surehand.runtime.host import Host
 from surehand.runtime.parts import Parts
 from surehand.runtime.reads import Reads
 from surehand.runtime.session import Session
+from surehand.runtime.sights import Shown, Sight
 from surehand.testing.memory import button, field
 from surehand.testing.worlds import World
 
@@ -144,6 +146,39 @@ async def test_a_title_that_changed_without_consequence_refuses_nothing() -> Non
     request = await world.request("op")
     world.app.surface = msgspec.structs.replace(world.app.surface, title="* memory (3)")
     assert (await world.gateway.act(world.session, request)).status == "succeeded"
+
+
+async def test_a_drag_does_not_carry_anything_into_another_application() -> None:
+    """Policy and people decide about where it begins; where it drops may be a shell."""
+    world = World()
+    mine = await world.observe()
+    identity = msgspec.structs.replace(mine.surface.app, key="exe:/usr/bin/xterm", pid=77)
+    foreign = msgspec.structs.replace(
+        mine, surface=msgspec.structs.replace(mine.surface, surface_id="m-xterm", app=identity)
+    )
+    capture = Capture(
+        capture_id="c1",
+        surface_id=None,
+        origin_x=0,
+        origin_y=0,
+        width=200,
+        height=100,
+        scale_milli=1000,
+        taken_at_ms=world.clock.monotonic_ms(),
+    )
+    windows = (Shown("m-memory", (0, 0, 100, 100)), Shown("m-xterm", (100, 0, 100, 100)))
+    world.session.sights.keep(
+        Sight(capture=capture, windows=windows, scenes={"m-memory": mine, "m-xterm": foreign}, png=b"")
+    )
+    resolver = world.gateway.resolver
+    for x, allowed in ((50, True), (150, False)):
+        action = Drag(to=PointTarget(space="desktop", x=x, y=50, capture_id="c1"))
+        request = await world.request("op", action=action)
+        if allowed:
+            assert (await resolver.look_up(world.session, request)).path == ((50, 50),)
+        else:
+            with pytest.raises(UnsupportedAction):
+                await resolver.look_up(world.session, request)
 
 
 # --- others -----------------------------------------------------------------------------------------------------------
