@@ -153,6 +153,7 @@ async def measure(toolkit: str, rounds: int) -> list[tuple[str, float, float]]:
             reply = await host.call(channel, "act", {"request": request})
             invokes.append((time.perf_counter() - started) * 1000)
             check(reply)
+        spent = {name: list(times) for name, times in (steps.times if steps else {}).items()}
         values = await set_values(host, channel, surface, rounds)
         bare = await asyncio.to_thread(libatspi, desktop, app, min(rounds, 15))
         await host.close()
@@ -161,7 +162,7 @@ async def measure(toolkit: str, rounds: int) -> list[tuple[str, float, float]]:
             (f"{toolkit}: set_value, verified", p50(values), p50(bare)),
         ]
         print(f"{toolkit}: what one invoke spends, p50 of {rounds}")
-        for name, times in (steps.times if steps else {}).items():
+        for name, times in spent.items():
             print(f"  {name:30} {p50(times):8.2f} ms")
         return rows
 
