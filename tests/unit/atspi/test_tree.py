@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+
 import pytest
 from dbus_fast import Variant
 
@@ -167,6 +170,25 @@ async def test_a_silent_application_is_said_and_served_again_when_it_answers(sta
     app.objects["/a"].name = "b"
     assert names(await served(tree)) == ["Window", "b"], "what was in doubt stayed in doubt"
     assert names(first) == ["Window", "a"]
+
+
+async def test_a_read_that_is_cancelled_leaves_everything_it_asked_in_doubt(stage):
+    app, tree_of = stage
+    for number in range(4):
+        app.add("/w", f"/n{number}", "slider", f"n{number}", value=1, interfaces=("Value", "Action"))
+    for steps in range(1, 30):  # cancelled later and later, at whatever it was waiting for
+        tree = tree_of()
+        reading = asyncio.create_task(served(tree))
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        reading.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await reading
+        built = await served(tree)
+        assert [(node.name, node.value, node.actions) for node in built.nodes[1:]] == [
+            (f"n{number}", "1", ("click", "press")) for number in range(4)
+        ]
+        assert built.complete
 
 
 async def test_dead_nodes_go_in_the_same_refresh_and_cost_no_time_out(stage):

@@ -104,8 +104,13 @@ class AtspiObserver:
             one for one in self._bus.applications.values() if not one.hung and (pid is None or one.identity.pid == pid)
         ]
         tasks = [asyncio.create_task(self._surfaces_of(one)) for one in applications]
-        if tasks:
-            await asyncio.wait(tasks, timeout=limits.APP_PATIENCE_MS / 1000)
+        try:
+            if tasks:
+                await asyncio.wait(tasks, timeout=limits.APP_PATIENCE_MS / 1000)
+        except asyncio.CancelledError:
+            for task in tasks:
+                task.cancel()
+            raise
         found: list[Surface] = []
         for application, task in zip(applications, tasks, strict=True):
             if not task.done():

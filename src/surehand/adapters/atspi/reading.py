@@ -102,6 +102,13 @@ class Reader:
         """Use the action names that another reader of the same application has learnt."""
         self._action_names = other._action_names
 
+    def abandon(self) -> list[Entry]:
+        """Forget answers that will not come; return the entries that waited for their actions' names."""
+        waiting = [entry for likes in self._naming.values() for entry in likes]
+        self._naming.clear()
+        self._parts.clear()
+        return waiting
+
     # --- asking -----------------------------------------------------------------------------------------------
 
     def plan(self, entry: Entry, facts: int) -> Iterator[Question]:

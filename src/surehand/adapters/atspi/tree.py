@@ -291,14 +291,9 @@ class ApplicationTree:
         return questions
 
     async def _ask(self, questions: list[Question]) -> list[Question]:
-        for question in questions:
-            question.entry.doubt &= ~question.fact
-            if not question.entry.doubt:
-                self.doubted.pop(question.entry.path, None)
-        replies = await self.reader.channel.call_many([question.call for question in questions])
-        await self._check(questions, replies)
+        """Ask, store the answers, and return the questions that they raise."""
         further: list[Question] = []
-        for question, reply in zip(questions, replies, strict=True):
+        for question, reply in zip(questions, await self._replies(questions), strict=True):
             entry = question.entry
             before, failed, value = entry.stamp, entry.failed, entry.value
             further.extend(self.reader.take(question, reply))
@@ -313,7 +308,27 @@ class ApplicationTree:
                 self.doubted[entry.path] = None
         return further
 
-    async def _check(self, questions: list[Question], replies: list[Reply]) -> None:
+    async def _replies(self, questions: list[Question]) -> list[Reply]:
+        """Write the questions at once; what they ask is in doubt again if the answers do not come.
+
+        The doubts end when the questions are written, so that a signal that arrives meanwhile casts them anew.
+        """
+        for question in questions:
+            question.entry.doubt &= ~question.fact
+            if not question.entry.doubt:
+                self.doubted.pop(question.entry.path, None)
+        try:
+            replies = await self.reader.channel.call_many([question.call for question in questions])
+            await self._check(replies)
+        except BaseException:  # silent, or whoever waited was cancelled: nothing of this was read
+            for question in questions:
+                self.doubt(question.entry.path, question.fact)
+            for entry in self.reader.abandon():
+                self.doubt(entry.path, entries.ACTIONS)
+            raise
+        return replies
+
+    async def _check(self, replies: list[Reply]) -> None:
         """Tell an application that is silent from objects that never answer.
 
         Answers come in the order of calls, so a call before one that was answered is a call that never will be. After
@@ -323,12 +338,8 @@ class ApplicationTree:
         if all(answered):
             return
         lost = any(isinstance(reply, Failure) and reply.kind not in {"refused", "timeout"} for reply in replies)
-        if not lost and (answered[-1] or await self._answers_a_ping()):
-            return
-        for question, reply in zip(questions, replies, strict=True):
-            if isinstance(reply, Failure) and reply.kind != "refused":
-                self.doubt(question.entry.path, question.fact)
-        raise ApplicationSilent("the application did not answer in time", details={"application": self.owner})
+        if lost or not (answered[-1] or await self._answers_a_ping()):
+            raise ApplicationSilent("the application did not answer in time", details={"application": self.owner})
 
     async def _answers_a_ping(self) -> bool:
         channel = self.reader.channel
