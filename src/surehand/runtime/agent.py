@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import contextlib
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
@@ -293,7 +294,9 @@ async def act(parts: Parts, session: Session, args: p.Act) -> dict[str, Any]:
     before = _before(session, args.request) if args.observe_after else None
     reply = await parts.gateway.act(session, args.request, wait_approval_ms=args.wait_approval_ms)
     if before is not None and reply.terminal is not None:
-        reply = await _with_diff(parts, session, before, reply)
+        # Whoever gives up now still hears the outcome; only the look is dropped.
+        with contextlib.suppress(asyncio.CancelledError):
+            reply = await _with_diff(parts, session, before, reply)
     return _reply_value(reply)
 
 
@@ -350,7 +353,13 @@ async def batch(parts: Parts, session: Session, args: p.RunBatch) -> dict[str, A
     for index, step in enumerate(args.batch.steps):
         request = msgspec.structs.replace(step, operation_id=step_id(args.batch, index))
         _will_hold(session, request)
-        reply = await parts.gateway.act(session, request)
+        try:
+            reply = await parts.gateway.act(session, request)
+        except (SurehandError, asyncio.CancelledError):
+            if not replies:
+                raise
+            # The steps before it happened, and must not be lost behind an error that reads as "nothing happened".
+            return {"replies": replies, "stopped_by": request.operation_id}
         replies.append(_reply_value(reply))
         unasked = isinstance(request.verification or default_expectation(request.action, None), NoVerification)
         given_up = task is not None and task.cancelling() > 0

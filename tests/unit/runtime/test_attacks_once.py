@@ -208,6 +208,23 @@ async def test_a_batch_that_is_cancelled_as_its_step_succeeds_stops_there() -> N
     assert len(world.app.effects) == 1
 
 
+async def test_a_batch_whose_session_ends_between_two_steps_still_tells_the_first() -> None:
+    world = World()
+    step = await world.request("x", "name", action=SetValue(value="new"))
+    act = world.gateway.act
+
+    async def then_end(*arguments: Any, **named: Any) -> Reply:
+        reply = await act(*arguments, **named)
+        world.session.closed = True
+        return reply
+
+    world.gateway.act = then_end  # type: ignore[method-assign]
+    found = await batch(world, step, step)
+    assert [reply["status"] for reply in found["replies"]] == ["succeeded"]
+    assert found["stopped_by"] == "b:1"
+    assert len(world.app.effects) == 1
+
+
 async def test_a_session_that_has_ended_starts_nothing() -> None:
     world = World()
     request = await world.request("op")
