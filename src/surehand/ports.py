@@ -135,6 +135,9 @@ class Screen(Protocol):
     async def place(self, surface: Surface) -> Bounds | None:
         """Return where a window's pixels stand now, as a capture of it would say; None where it is not certain."""
 
+    async def states(self, surface: Surface) -> frozenset[str] | None:
+        """Return which of `active`, `iconified` and `modal` the window system says of a window; None if not certain."""
+
     async def capture(self, surface: Surface | None) -> tuple[Capture, bytes]:
         """Return a capture record and its PNG: one window's own pixels even when covered, or the desktop."""
 

@@ -28,7 +28,7 @@ from surehand.core.verification import (
 )
 from surehand.errors import StaleTarget, SurehandError, WindowNotFound
 from surehand.model.actions import SelectText
-from surehand.model.scene import LiveNode, Node, Scene
+from surehand.model.scene import LiveNode, Node, Scene, Surface
 from surehand.model.verification import (
     AllOf,
     AnyOf,
@@ -46,6 +46,7 @@ from surehand.runtime.session import is_gone
 
 #: How long at most until something is noticed that no event of the watched window tells, such as another window.
 _LOOK_MS: Final = 50
+_NATIVE_STATES: Final = frozenset({"active", "iconified", "modal"})
 #: An element that is gone cannot be what a late handler acts on.
 _MEANING: Final = frozenset({"name", "role", "context", "fingerprint", "app_id", "toolkit_role"})
 
@@ -228,9 +229,17 @@ class Watcher:
             scenes=tuple(scenes),
             complete=complete,
             surface="gone" if own is None else "there",
-            surface_states=None if own is None else own.states,
+            surface_states=None if own is None else await self._states(run, own),
             title=None if own is None else own.title,
         )
+
+
+    @staticmethod
+    async def _states(run: Run, own: Surface) -> frozenset[str]:
+        """Return a window's states; whether it is minimised or active toolkits do not tell, the window system does."""
+        screen = None if run.session.desk is None else run.session.desk.screen
+        native = None if screen is None else await screen.states(own)
+        return own.states if native is None else own.states - _NATIVE_STATES | native
 
 
 async def whole_text(observer: Observer, surface_id: str, handle: str) -> str | None:

@@ -118,6 +118,15 @@ class X11Screen:
         except WindowNotFound:
             return None
 
+    async def states(self, surface: Surface) -> frozenset[str] | None:
+        """Return which of `active`, `iconified` and `modal` a window is; None when it is not certain."""
+        try:
+            window = await self.window_of(surface)
+        except WindowNotFound:
+            return None
+        facts = {"active": window.active or window.focused, "iconified": window.minimized, "modal": window.modal}
+        return frozenset(name for name, holds in facts.items() if holds)
+
     async def capture(self, surface: Surface | None) -> tuple[Capture, bytes]:
         """Return a picture: one window's own pixels even when covered, or with None the desktop.
 
