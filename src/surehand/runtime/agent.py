@@ -14,7 +14,7 @@ from typing import Any, Final
 import msgspec
 
 from surehand.core.batch import next_step, step_id
-from surehand.core.release import check_readable, release_node
+from surehand.core.release import check_readable, is_secret
 from surehand.core.scene.describe import quote
 from surehand.core.scene.diff import diff
 from surehand.core.scene.fence import index_of_label
@@ -33,14 +33,14 @@ from surehand.model.actions import Hold
 from surehand.model.outcome import UNKNOWN_STATEMENT, Reply
 from surehand.model.record import to_value
 from surehand.model.request import Request
-from surehand.model.scene import Scene, Surface
+from surehand.model.scene import Bounds, Scene, Surface
 from surehand.model.verification import NoVerification
 from surehand.runtime import params as p
 from surehand.runtime.parts import Parts
 from surehand.runtime.pictures import crop, paint_out
 from surehand.runtime.scenes import desk_of
 from surehand.runtime.session import Session
-from surehand.runtime.sights import Shown, Sight, windows_of
+from surehand.runtime.sights import Shown, Sight, unseen, windows_of
 from surehand.runtime.views import surface_value, target_value
 from surehand.runtime.waiting import settle, wait_for
 
@@ -240,8 +240,9 @@ async def screenshot(parts: Parts, session: Session, args: p.TakePicture) -> dic
     scene = await parts.scenes.observe(session, args.surface)
     parts.authority.check_read(session, scene.surface)
     capture, data = await desk.screen.capture(scene.surface)
-    secret = [node.bounds for node in scene.tree.nodes if release_node(node) is not node or node.secret]
-    data = await paint_out(capture, data, secret)
+    # Where it stood before and where it stands after: one of them is what the picture shows, also while it scrolls.
+    after = await parts.scenes.observe(session, args.surface, hand_out=False)
+    data = await paint_out(capture, data, [*_secrets(scene), *_secrets(after)])
     shown = (Shown(args.surface, (capture.origin_x, capture.origin_y, capture.width, capture.height)),)
     if args.label is not None:
         capture, data = await crop(capture, data, scene.tree.nodes[_index(scene, args.label)].bounds)
@@ -251,8 +252,15 @@ async def screenshot(parts: Parts, session: Session, args: p.TakePicture) -> dic
     return {"capture": to_value(capture), "png_base64": png}
 
 
+def _secrets(scene: Scene) -> list[Bounds | None]:
+    return [node.bounds for node in scene.tree.nodes if is_secret(node)]
+
+
 async def _desktop_picture(parts: Parts, session: Session) -> dict[str, Any]:
-    """The whole desktop shows every window, so every window must be open to this session."""
+    """The whole desktop shows every window, so every window must be open to this session.
+
+    What could not be looked at, because its application hangs or says nothing of itself, is painted over.
+    """
     desk = desk_of(session)
     if desk.isolation == "shared":
         raise InvalidRequest(
@@ -265,12 +273,15 @@ async def _desktop_picture(parts: Parts, session: Session) -> dict[str, Any]:
         # Before the picture: what it shows may be newer than this, never older, and newer is refused.
         scene = scenes[surface.surface_id] = await parts.scenes.observe(session, surface.surface_id)
         parts.reads.note(session, surface, "desktop.screenshot.desktop", "", scene.generation)
-    secret = [node.bounds for scene in scenes.values() for node in scene.tree.nodes if node.secret]
     if desk.screen is None:
         raise CaptureUnavailable("this desktop gives no pictures", fix="surehand doctor")
-    windows = windows_of(await desk.screen.stacking(), scenes)
+    stacking = await desk.screen.stacking()
     capture, data = await desk.screen.capture(None)
-    data = await paint_out(capture, data, secret)
+    covered: list[Bounds | None] = list(unseen((*stacking, *await desk.screen.stacking()), scenes))
+    for surface_id, scene in scenes.items():
+        covered += [*_secrets(scene), *_secrets(await parts.scenes.observe(session, surface_id, hand_out=False))]
+    data = await paint_out(capture, data, covered)
+    windows = windows_of(stacking, scenes)
     session.sights.keep(Sight(capture=capture, windows=windows, scenes=scenes, png=data))
     return {"capture": to_value(capture), "png_base64": base64.b64encode(data).decode("ascii")}
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import base64
+import io
 import json
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
 import msgspec
 import pytest
+from PIL import Image
 
 from surehand import limits
 from surehand.core.authority import Ceiling
@@ -355,6 +359,70 @@ async def test_no_text_of_the_screen_or_of_a_request_stays_in_the_journal(monkey
     kept = json.dumps([to_value(event) for event in await world.journal.read()])
     assert SHOWN not in kept
     assert "AGENT-TEXT" not in kept
+
+
+class Screen:
+    """White pixels; `then` happens as the picture is taken."""
+
+    def __init__(self, world: World, *windows: dict[str, Any]) -> None:
+        self.world = world
+        self.windows = windows
+        self.then: Callable[[], None] = lambda: None
+
+    async def stacking(self) -> tuple[dict[str, Any], ...]:
+        return self.windows
+
+    async def capture(self, surface: Any) -> tuple[Capture, bytes]:
+        self.then()
+        out = io.BytesIO()
+        Image.new("RGB", (100, 100), (255, 255, 255)).save(out, format="PNG")
+        capture = Capture(
+            capture_id="c1",
+            surface_id=None if surface is None else surface.surface_id,
+            origin_x=0,
+            origin_y=0,
+            width=100,
+            height=100,
+            scale_milli=1000,
+            taken_at_ms=self.world.clock.monotonic_ms(),
+        )
+        return capture, out.getvalue()
+
+
+def covered(answer: dict[str, Any], *places: tuple[int, int]) -> list[bool]:
+    with Image.open(io.BytesIO(base64.b64decode(answer["png_base64"]))) as opened:
+        return [opened.convert("RGB").getpixel(place) != (255, 255, 255) for place in places]
+
+
+async def test_a_secret_that_scrolls_while_the_picture_is_taken_is_covered_where_it_was_and_where_it_is() -> None:
+    world = World([secret_field(bounds=(0, 0, 10, 10))])
+    screen = Screen(world)
+    screen.then = lambda: world.app.change("pw", bounds=(50, 50, 10, 10))
+    world.desk.screen = screen  # type: ignore[assignment]
+    host = host_of(world)
+    session = await agent(host)
+    for asked in ({"surface": world.app.surface.surface_id}, {}):
+        world.app.change("pw", bounds=(0, 0, 10, 10))
+        answer = await host.call(session, "screenshot", asked)
+        assert covered(answer, (5, 5), (55, 55), (30, 30)) == [True, True, False]
+
+
+async def test_a_window_nobody_could_look_at_is_covered_in_a_picture_of_the_desktop() -> None:
+    """A hung or silent application may be one that policy closes."""
+    world = World()
+    known = {"id": 1, "pid": world.app.surface.app.pid, "title": "memory", "bounds": (0, 0, 50, 100)}
+    other = {"id": 2, "pid": 999, "title": "vault", "bounds": (60, 20, 30, 30), "frame_extents": (2, 2, 10, 2)}
+    screen = Screen(world, {**known, "minimized": False}, {**other, "minimized": False})
+    world.desk.screen = screen  # type: ignore[assignment]
+    host = host_of(world)
+    answer = await host.call(await agent(host), "screenshot", {})
+    assert covered(answer, (5, 5), (70, 30), (70, 12), (95, 95)) == [False, True, True, False]
+
+
+async def test_a_read_whose_output_needs_a_yes_is_not_given_out() -> None:
+    world = World(policy=CLOSED.replace('"deny"', '"allow"').replace("[rule.match]", 'release = "ask"\n[rule.match]'))
+    with pytest.raises(PolicyDenied):
+        await world.observe()
 
 
 # --- memory -----------------------------------------------------------------------------------------------------------
