@@ -323,14 +323,15 @@ def play(options: argparse.Namespace, say: Callable[[str], None]) -> dict[str, A
         operator.enroll()
         daemon.start()
         say("starting an isolated desktop with four applications")
-        desktop = stack.enter_context(
-            running_desktop(
-                name=f"demo-{secrets.token_hex(3)}",  # several demos may run at once
-                geometry=GEOMETRY,
-                view=options.view,
-                view_environment=os.environ if options.view else None,
+        with uninterrupted():  # about a second; an event loop is no place for a signal
+            desktop = stack.enter_context(
+                running_desktop(
+                    name=f"demo-{secrets.token_hex(3)}",  # several demos may run at once
+                    geometry=GEOMETRY,
+                    view=options.view,
+                    view_environment=os.environ if options.view else None,
+                )
             )
-        )
         stack.callback(_keep_log, daemon.log, output)
         applications = Applications(desktop)
         stack.callback(applications.close)

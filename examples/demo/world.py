@@ -246,7 +246,8 @@ class Applications:
             self._launch(argv)
 
     def _launch(self, argv: list[Any], **options: Any) -> None:
-        app = asyncio.run(self._desktop.launch(argv, **options))
+        with uninterrupted():
+            app = asyncio.run(self._desktop.launch(argv, **options))
         self.names[app.name if "guests.py" not in str(argv) else "guests.py"] = app
 
     def guests_received(self) -> list[tuple[str, Any]]:
