@@ -30,7 +30,7 @@ def bus():
 
 async def test_a_socket_of_another_process_is_not_the_applications_own(bus):
     address, process = bus
-    one = Bus(address, lambda: None)
+    one = Bus(address)
     # At this socket listens the bus; an application that names it as its own would borrow its identity.
     assert await one._own_socket(address, os.getpid()) is None
     own = await one._own_socket(address, process.pid)
@@ -40,19 +40,19 @@ async def test_a_socket_of_another_process_is_not_the_applications_own(bus):
 
 async def test_where_the_bus_does_not_know_the_process_the_socket_tells(bus):
     address, process = bus
-    own = await Bus(address, lambda: None)._own_socket(address, None)
+    own = await Bus(address)._own_socket(address, None)
     assert own.peer_pid == process.pid
     own.close()
 
 
 async def test_no_socket_and_a_dead_socket_are_no_own_socket(tmp_path, bus):
-    one = Bus(bus[0], lambda: None)
+    one = Bus(bus[0])
     assert await one._own_socket("", 7) is None
     assert await one._own_socket(f"unix:path={tmp_path}/nobody", 7) is None
 
 
 async def test_a_bus_without_a_registry_is_unavailable_with_a_fix(bus):
-    one = Bus(bus[0], lambda: None)
+    one = Bus(bus[0])
     with pytest.raises(Unavailable, match="registry") as caught:
         await one.start()
     assert caught.value.fix
@@ -64,7 +64,7 @@ async def test_a_bus_that_accepts_and_says_nothing_is_unavailable(tmp_path):
         await asyncio.Event().wait()
 
     async with scripted(tmp_path / "bus", mute) as address:
-        one = Bus(address, lambda: None)
+        one = Bus(address)
         started = time.monotonic()
         with pytest.raises(Unavailable):
             await one.start()

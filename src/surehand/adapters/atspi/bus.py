@@ -1,15 +1,15 @@
 """The accessibility bus: which applications are there, who they are, and how each is reached.
 
-Promises: applications come and go by the bus's own signals, nothing is polled; an application is reached on its own
-socket where it offers one and the kernel says that the process at its end is the one that the bus knows; an
-application that does not answer is `hung` until a probe that costs nothing comes back, and nobody else waits for it.
+Promises: an application that leaves is known at once by the bus's own signal, one that comes as soon as the list is
+asked for, and nothing is polled; an application is reached on its own socket where it offers one and the kernel says
+that the process at its end is the one that the bus knows; an application that does not answer is `hung` until a probe
+that costs nothing comes back, and nobody else waits for it.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable
 from typing import Any, Final
 
 from surehand import limits
@@ -56,13 +56,16 @@ class Application:
         self.channel = on_bus if own is None else Channel(own, "")
         self.tree = ApplicationTree(owner, self.channel, profile)
         self.lock = asyncio.Lock()
-        #: Set with every signal that casts doubt; waiters clear it.
-        self.stirred = asyncio.Event()
+        #: How many signals cast doubt; `stir` waits for the next.
+        self.signals = 0
+        self._waiting: set[asyncio.Future[None]] = set()
         #: How many signals meant that places may have changed, and when the last one came.
         self.layouts = 0
         self.layout_at = 0.0
         self.signal_at: dict[str, float] = {}
         self.probe: asyncio.Future[Any] | None = None
+        #: Device pixels per unit of its own, as its windows showed.
+        self.scale_milli = 1000
 
     @property
     def hung(self) -> bool:
@@ -80,7 +83,24 @@ class Application:
         window = self.tree.window_of(signal.path)
         if window is not None:
             self.signal_at[window] = now
-        self.stirred.set()
+        self.signals += 1
+        self._wake()
+
+    def _wake(self) -> None:
+        waiting, self._waiting = self._waiting, set()
+        for future in waiting:
+            if not future.done():
+                future.set_result(None)
+
+    async def stir(self, seen: int) -> None:
+        """Return when `signals` is no longer `seen`, or the application is gone."""
+        if self.signals == seen:
+            future = asyncio.get_running_loop().create_future()
+            self._waiting.add(future)
+            try:
+                await future
+            finally:
+                self._waiting.discard(future)
 
     def call_hung(self) -> None:
         """Remember that it does not answer; the probe ends when it does, or when it is gone."""
@@ -92,7 +112,8 @@ class Application:
 
     def close(self) -> None:
         """Let go of its socket."""
-        self.stirred.set()
+        self.signals += 1
+        self._wake()
         if self.own is not None:
             self.own.close()
 
@@ -102,15 +123,12 @@ class Bus:
 
     Args:
         address: Of the accessibility bus.
-        on_change: Called when an application came or went.
     """
 
-    def __init__(self, address: str, on_change: Callable[[], None]) -> None:
+    def __init__(self, address: str) -> None:
         self._address = address
-        self._on_change = on_change
         self._connection: Connection | None = None
         self._registry = ""
-        self._list_doubted = True
         self._lock = asyncio.Lock()
         self._joining: dict[str, asyncio.Task[None]] = {}
         self._slow: set[str] = set()
@@ -165,9 +183,6 @@ class Bus:
         application = self.applications.get(signal.sender)
         if application is not None:
             application.take(signal, now)
-        elif signal.sender == self._registry and signal.member == "ChildrenChanged":
-            self._list_doubted = True
-            self._on_change()
         elif signal.sender == BUS_NAME and signal.member == "NameOwnerChanged":
             match signal.body:
                 case [str(name), str(), ""]:
@@ -179,7 +194,6 @@ class Bus:
         self._slow.discard(owner)
         if application is not None:
             application.close()
-            self._on_change()
 
     # --- applications -----------------------------------------------------------------------------------------
 
@@ -192,7 +206,6 @@ class Bus:
         async with self._lock:
             # The registry's answer comes after every signal of its own about the list.
             reply = await self.connection.call(self._registry, ROOT_PATH, calls.ACCESSIBLE, "GetChildren")
-            self._list_doubted = False
             listed = [name for name, _ in calls.references(reply) or ()][: limits.APPS_MAX]
             for owner in (self.applications.keys() | self.unreachable.keys() | self._slow) - set(listed):
                 self._forget(owner)
@@ -217,7 +230,6 @@ class Bus:
             self.unreachable.pop(owner, None)
             self._slow.discard(owner)
             self.applications[owner] = application
-            self._on_change()
         finally:
             self._joining.pop(owner, None)
 

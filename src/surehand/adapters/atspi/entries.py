@@ -37,8 +37,8 @@ FRESH: Final = (1 << 14) - 1
 #: What a top-level window shows of itself in a list of surfaces.
 WINDOW_FACTS: Final = CORE | EXTENTS
 
-#: Characters that entries show instead of a secret.
-_MASKS: Final = frozenset("●•∙⬤⚫*")
+#: Characters that entries show instead of a secret. Not the asterisk: that is what many a filter field holds.
+_MASKS: Final = frozenset("●•∙⬤⚫")
 
 
 class Entry:

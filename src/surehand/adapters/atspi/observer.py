@@ -74,10 +74,8 @@ class AtspiObserver:
         self._is_modal = window_is_modal
         self._look_around = look_around
         self._native_windows = native_windows
-        self._stirred = asyncio.Event()
-        self._bus = Bus(a11y_bus_address, self._stirred.set)
+        self._bus = Bus(a11y_bus_address)
         self._windows: dict[str, Window] = {}
-        self._scales: dict[str, int] = {}
         self._layouts_seen: dict[str, int] = {}
         #: Tests set it to 0: then only signals, and not the time after one, make anything be read again.
         self._layout_ms = limits.APP_LAYOUT_MS
@@ -149,7 +147,7 @@ class AtspiObserver:
             self._windows[surface] = Window(application, path)
             known.discard(surface)
         for surface in known:
-            del self._windows[surface]
+            self._layouts_seen.pop(application.owner + self._windows.pop(surface).path, None)
         return showing
 
     def _surface(self, application: Application, path: str) -> Surface:
@@ -195,8 +193,8 @@ class AtspiObserver:
             return placement
         # Pop-ups have no window of their own title; an application has one scale.
         if placement.scale_milli != AS_IS.scale_milli:
-            self._scales[application.owner] = placement.scale_milli
-        return Placement(scale_milli=self._scales.get(application.owner, AS_IS.scale_milli))
+            application.scale_milli = placement.scale_milli
+        return Placement(scale_milli=application.scale_milli)
 
     def _says_modal(self, application: Application, entry: entries.Entry) -> bool:
         if self._is_modal is None or entry.extents is None:
@@ -353,7 +351,7 @@ class AtspiObserver:
         while True:
             window = await self._window(surface_id)
             application = window.application
-            application.stirred.clear()
+            seen = application.signals
             if (await self.read(surface_id)).version > after_version:
                 return True
             left = ends_at - loop.time()
@@ -363,7 +361,7 @@ class AtspiObserver:
             patience = left if application.profile.trust == "events" else min(left, limits.APP_SWEEP_MS / 1000)
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(patience):
-                    await application.stirred.wait()
+                    await application.stir(seen)
                     await asyncio.sleep(min(left, limits.EVENT_COALESCE_MS / 1000))
 
     def busy(self, surface_id: str) -> tuple[int, bool]:

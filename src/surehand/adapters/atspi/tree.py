@@ -467,8 +467,7 @@ class ApplicationTree:
         for entry in self.entries.values():
             if not gone.isdisjoint(entry.labelled_by) or entry.choice in gone:
                 self.doubt(entry.path, entries.RELATIONS | entries.CHOICE)
-        for path in gone & self._places.keys():
-            del self._places[path]
+        self._places = {path: place for path, place in self._places.items() if path in kept}
         self._built = {window: built for window, built in self._built.items() if window in kept}
 
     # --- building ---------------------------------------------------------------------------------------------
