@@ -7,6 +7,7 @@ application. Real applications are in tests/desktop.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 from dbus_fast import Message, MessageType, Variant
@@ -40,6 +41,8 @@ class FakeApp:
         #: (path, member) that are never answered.
         self.mute: set[tuple[str, str]] = set()
         self.silent = False
+        #: Called before the answer of (path, member).
+        self.hooks: dict[tuple[str, str], Callable[[], Any]] = {}
         self.foreign: dict[str, str] = {}
         self._bus: MessageBus | None = None
 
@@ -80,6 +83,7 @@ class FakeApp:
             return None
         member = message.body[1] if message.member == "Get" else message.member
         self.calls[message.path, member] += 1
+        self.hooks.get((message.path, member), lambda: None)()
         if self.silent or (message.path, member) in self.mute:
             return True
         found = self.objects.get(message.path)

@@ -14,6 +14,7 @@ from surehand.adapters.atspi.calls import CACHE, ROOT_PATH
 from surehand.adapters.atspi.geometry import AS_IS
 from surehand.adapters.atspi.live import LiveReader
 from surehand.adapters.atspi.profile import OTHER, QT5
+from surehand.adapters.atspi.reading import Reader
 from surehand.adapters.atspi.transport import Signal, connect
 from surehand.adapters.atspi.tree import ApplicationSilent, ApplicationTree
 
@@ -370,6 +371,35 @@ async def test_an_object_that_the_cache_announces_is_found_and_its_removal_too(s
     gone = Signal(app.owner, "/org/a11y/atspi/cache", CACHE, "RemoveAccessible", [(app.owner, "/new")])
     events.take(gone, tree)
     assert names(await served(tree)) == ["Window"]
+
+
+async def test_what_is_announced_while_we_look_is_believed_unless_it_changed_since(stage):
+    app, tree_of = stage
+    tree = tree_of()
+    await served(tree)
+    app.add("/w", "/kept", "button", "kept")
+    app.add("/w", "/changed", "button", "now")
+
+    def announce():
+        for path, name in (("/kept", "kept"), ("/changed", "then")):
+            row = ((app.owner, path), (app.owner, ROOT_PATH), (app.owner, "/w"), 0, 0, [], name, 43, "", [0, 0])
+            events.take(Signal(app.owner, "/org/a11y/atspi/cache", CACHE, "AddAccessible", [row]), tree)
+        events.take(app.signal("/changed", "PropertyChange", "accessible-name"), tree)
+
+    app.hooks["/w", "GetChildren"] = announce
+    tree.doubt("/w", entries.CHILDREN)
+    assert names(await served(tree)) == ["Window", "kept", "now"]
+    assert app.calls["/kept", "Name"] == 0
+    assert app.calls["/changed", "Name"] == 1
+
+
+def test_an_entry_that_becomes_a_password_holds_no_text_from_then_on():
+    entry = entries.Entry("/t", "/w")
+    reader = Reader(":1.1", None, OTHER, {}, lambda *_: None)
+    reader.set_role(entry, 61)
+    entry.text, entry.text_chars, entry.value = "s3cret", 6, 7.0
+    reader.set_role(entry, 40)
+    assert (entry.text, entry.text_chars, entry.value) == (None, None, None)
 
 
 @pytest.mark.parametrize("body", [[], [7], [None], [["x"]], ["showing"], [Variant("s", "x"), 1]])

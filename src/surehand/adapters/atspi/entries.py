@@ -136,8 +136,9 @@ def is_masked(entry: Entry) -> bool:
 
 def is_text(entry: Entry) -> bool:
     """Return whether an object's text is worth reading: content, or a caption that has no name."""
-    if "Text" not in entry.interfaces or entry.is_password:
+    if "Text" not in entry.interfaces:
         return False
+    # A password is of neither kind.
     return entry.role in roles.TEXT_ROLES or (entry.role in roles.CAPTION_ROLES and not entry.name)
 
 
