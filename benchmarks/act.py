@@ -131,7 +131,7 @@ async def window(host: Any, channel: Any) -> str:
 
 async def measure(toolkit: str, rounds: int) -> list[tuple[str, float, float]]:
     async with isolated_desktop() as desktop:
-        app = await FixtureApp.start(desktop, toolkit)
+        app = await FixtureApp.start(desktop, toolkit, scroll_rows=20)
         host = await build_host(Config(), state_dir=Path(tempfile.mkdtemp()) / "state")
         channel = await host.open_channel(principal="uid:0", role="agent", client={}, desktop=desktop.name)
         surface = await window(host, channel)
