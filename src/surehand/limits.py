@@ -88,6 +88,7 @@ APPROVAL_MS_DEFAULT: Final = 600_000
 APPROVAL_MS_MAX: Final = 24 * 3_600_000  # a yes that holds longer than a day is a standing grant in disguise
 PRESENTATION_TEXT_CHARS_MAX: Final = 16 * 1024  # what a person is shown of one text; more is cut in the open
 APPROVALS_PENDING_MAX: Final = 256  # per principal: an agent cannot bury its operator
+APPROVALS_BYTES_MAX: Final = 1024 * 1024  # of all of them together: the operator's list of them fits one frame
 STANDING_USES_MAX: Final = 10_000
 POLICY_MS_MAX: Final = 5_000
 POLICY_RULES_MAX: Final = 1_000

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from surehand import limits
+from surehand import canonical, limits
 from surehand.core import approval as rules
 from surehand.core import standing as standing_rules
 from surehand.core.authority import Verify
@@ -46,6 +46,8 @@ class ApprovalNeeded(Exception):
 @dataclass(slots=True)
 class _Question:
     pending: PendingApproval
+    #: Bytes of what is shown.
+    size: int
     answers: list[ApprovalAnswer] = field(default_factory=list)
     changed: asyncio.Event = field(default_factory=asyncio.Event)
     #: Callers that wait for the answer.
@@ -77,8 +79,9 @@ class Approvals:
         self._life_ms = life_ms
         self.publish = publish
         self._questions: dict[str, _Question] = {}
-        #: Questions whose record is on its way to the disk, by principal.
+        #: Questions whose record is on its way to the disk, and their bytes, by principal.
         self._asking: Counter[str] = Counter()
+        self._asking_bytes: Counter[str] = Counter()
         self._standing: dict[str, StandingGrant] = {}
 
     # --- the gateway's side -----------------------------------------------------------------------------------
@@ -138,14 +141,8 @@ class Approvals:
             if same and rules.still_covers(question.pending, shown):
                 return question
         await self._sweep()
-        open_count = sum(1 for one in self._questions.values() if one.pending.principal == run.principal)
-        open_count += self._asking[run.principal]
-        if open_count >= limits.APPROVALS_PENDING_MAX:
-            raise TooLarge(
-                f"{open_count} questions are open; the limit is {limits.APPROVALS_PENDING_MAX}",
-                gate=Gate.APPROVAL,
-                fix="wait until some are answered",
-            )
+        size = len(canonical.encode_record(shown))
+        self._check_room(run.principal, size)
         pending = rules.ask(
             shown,
             approval_id=secrets.token_hex(8),
@@ -154,15 +151,29 @@ class Approvals:
             life_ms=self._life_ms,
             needed=decision.obligations.approvals_needed,
         )
-        question = _Question(pending)
+        question = _Question(pending, size)
         self._asking[run.principal] += 1
+        self._asking_bytes[run.principal] += size
         try:
             await self._record_question(pending)
         finally:
             self._asking[run.principal] -= 1
+            self._asking_bytes[run.principal] -= size
         self._questions[pending.approval_id] = question
         self.publish("approval.requested", to_value(pending))
         return question
+
+    def _check_room(self, principal: str, size: int) -> None:
+        """Refuse a question more, in number or in bytes, than an operator can be shown."""
+        sizes = [one.size for one in self._questions.values() if one.pending.principal == principal]
+        count, total = len(sizes) + self._asking[principal], sum(sizes) + self._asking_bytes[principal]
+        if count >= limits.APPROVALS_PENDING_MAX or total + size > limits.APPROVALS_BYTES_MAX:
+            raise TooLarge(
+                f"{count} questions of {total} bytes are open; "
+                f"the limits are {limits.APPROVALS_PENDING_MAX} and {limits.APPROVALS_BYTES_MAX}",
+                gate=Gate.APPROVAL,
+                fix="wait until some are answered, or ask for something shorter",
+            )
 
     async def _sweep(self) -> None:
         """Forget what nobody answered in time, so that it holds up nothing and is on record."""

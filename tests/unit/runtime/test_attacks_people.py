@@ -10,9 +10,13 @@ import pytest
 
 from surehand import limits
 from surehand.core.authority import Keyring, PinnedKey, grant_message
+from surehand.core.wire.frames import frame
 from surehand.errors import InvalidRequest
+from surehand.model.actions import App
 from surehand.model.authority import Grant, SignedGrant, StandingGrant
+from surehand.model.record import to_value
 from surehand.model.request import Request
+from surehand.model.targets import NoTarget
 from surehand.runtime.config import Config
 from surehand.runtime.recovery import recover
 from surehand.signing.ed25519 import SigningKey
@@ -263,6 +267,21 @@ async def test_questions_nobody_answered_do_not_lock_a_principal_out() -> None:
     assert (await world.act("later")).status == "approval_required"
     assert len(world.approvals._questions) == 1
     assert (await world.types()).count("operation.denied.v1") == limits.APPROVALS_PENDING_MAX
+
+
+async def test_questions_too_long_to_list_do_not_keep_the_operator_from_listing_them() -> None:
+    """Control characters grow when they are made visible: a few long command lines would fill any frame."""
+    world, _ = held_world()
+    launch = App(op="launch", name="x", arguments=("\x01" * 1_000,) * 32)
+    for number in range(100):
+        request = Request(operation_id=f"op{number}", action=launch, target=NoTarget())
+        reply = await world.gateway.act(world.session, request)
+        assert reply.status in {"approval_required", "refused"}
+    assert world.approvals.pending()
+    assert len(frame({"pending": [to_value(one) for one in world.approvals.pending()]})) < limits.FRAME_BYTES_MAX / 8
+    other = world.new_session("uid:2000")
+    request = Request(operation_id="op", action=App(op="launch", name="x"), target=NoTarget())
+    assert (await world.gateway.act(other, request)).status == "approval_required"
 
 
 async def test_many_questions_at_once_stop_at_the_limit() -> None:
