@@ -103,9 +103,12 @@ class Application:
                 self._waiting.discard(future)
 
     def call_hung(self) -> None:
-        """Remember that it does not answer; the probe ends when it does, or when it is gone."""
+        """Remember that it does not answer; the probe ends when it does, or when it is gone.
+
+        A ping would not do: GTK 4 and Qt answer it on a thread of their own while their main loop is stuck.
+        """
         if not self.hung:
-            call = Call(self.on_bus.destination, ROOT_PATH, PEER, "Ping")
+            call = self.on_bus.ask(ROOT_PATH, calls.ACCESSIBLE, "GetRole")
             self.probe = self.on_bus.connection.start_many(
                 [call], timeout_ms=limits.HUNG_PROBE_MS_MAX, total_ms=limits.HUNG_PROBE_MS_MAX
             )

@@ -19,7 +19,7 @@ from surehand.adapters.atspi.geometry import Placement
 from surehand.adapters.atspi.profile import Profile
 from surehand.adapters.atspi.reading import Question, Reader
 from surehand.adapters.atspi.shape import Shape
-from surehand.adapters.atspi.transport import PEER, Failure, Reply
+from surehand.adapters.atspi.transport import Failure, Reply
 from surehand.errors import Unavailable
 from surehand.model.scene import Tree
 
@@ -332,19 +332,20 @@ class ApplicationTree:
         """Tell an application that is silent from objects that never answer.
 
         Answers come in the order of calls, so a call before one that was answered is a call that never will be. After
-        the last answer a ping decides.
+        the last answer one more question to its root decides.
         """
         answered = [isinstance(reply, list) or reply.kind == "refused" for reply in replies]
         if all(answered):
             return
         lost = any(isinstance(reply, Failure) and reply.kind not in {"refused", "timeout"} for reply in replies)
-        if lost or not (answered[-1] or await self._answers_a_ping()):
+        if lost or not (answered[-1] or await self._still_answers()):
             raise ApplicationSilent("the application did not answer in time", details={"application": self.owner})
 
-    async def _answers_a_ping(self) -> bool:
+    async def _still_answers(self) -> bool:
+        # No ping: GTK 4 and Qt answer those on a thread of their own while their main loop is stuck.
         channel = self.reader.channel
-        ping = [channel.ask(ROOT_PATH, PEER, "Ping")]
-        return isinstance((await channel.call_many(ping, timeout_ms=limits.APP_PATIENCE_MS))[0], list)
+        question = [channel.ask(ROOT_PATH, calls.ACCESSIBLE, "GetRole")]
+        return isinstance((await channel.call_many(question, timeout_ms=limits.APP_PATIENCE_MS))[0], list)
 
     def _doubt_failed(self) -> None:
         """What was refused is asked again, once in each refresh, and so is whoever lists it."""
