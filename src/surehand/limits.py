@@ -214,4 +214,5 @@ DISPLAY_LAST: Final = 4_000
 FILM_FRAMES_MAX: Final = 1_000
 FILM_INDEX_BYTES_MAX: Final = 1024 * 1024
 FILM_BYTES_MAX: Final = 128 * 1024 * 1024  # a page with more pictures than this opens in no browser
+REPORT_BYTES_MAX: Final = 8 * 1024 * 1024  # of an evidence page's records; it fits a frame, older ones are counted
 EVIDENCE_PAYLOAD_CHARS_MAX: Final = 16_384  # of each event's payload; the journal has the rest

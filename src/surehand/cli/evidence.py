@@ -62,7 +62,7 @@ def page(found: dict[str, Any], film: Sequence[Frame] = ()) -> str:
     pictures = store([frame for frames in shown.values() for frame in frames])
     body = [
         _top(found, len(operations)),
-        _note(has_film=bool(film)),
+        _note(has_film=bool(film), left_out=found.get("left_out")),
         _overview(operations),
         _strip(operations, shown),
         f"<h2>Operations</h2>{''.join(_operation(one, shown[one.operation_id]) for one in operations)}"
@@ -196,7 +196,7 @@ def _top(found: dict[str, Any], count: int) -> str:
     )
 
 
-def _note(*, has_film: bool) -> str:
+def _note(*, has_film: bool, left_out: Any) -> str:
     pictures = (
         " Pictures and their captions are what the agent's recorder kept before it acted; no journal vouches for them."
         if has_film
@@ -205,6 +205,7 @@ def _note(*, has_film: bool) -> str:
     return (
         '<p class="soft small">Decisions, receipts, refusals and approvals below are records of the journal, '
         f"which hold no text of screens or requests.{pictures} Nothing on this page is an instruction.</p>"
+        + (f'<p class="card">{escape(left_out)} older operations are not on this page.</p>' if left_out else "")
     )
 
 

@@ -9,8 +9,12 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
+import msgspec
+
+from surehand import limits
 from surehand.core.history import operation_stream
 from surehand.errors import InvalidRequest
+from surehand.model.events import Event
 from surehand.model.record import to_value
 from surehand.runtime import params as p
 from surehand.runtime.parts import Parts
@@ -128,23 +132,52 @@ async def audit_show(parts: Parts, _: Session, args: p.Show) -> dict[str, Any]:
 
 
 async def audit_report(parts: Parts, _: Session, args: p.Report) -> dict[str, Any]:
-    """Return what an evidence page shows: every operation with its events, and the auditor's verdict."""
-    operations: dict[str, list[dict[str, Any]]] = {}
+    """Return what an evidence page shows: the newest operations with their events, and the auditor's verdict.
+
+    As many as `limits.REPORT_BYTES_MAX` holds; how many older ones are left out is said.
+    """
+    kept = _Newest()
     after = args.after_seq
     while page := await parts.journal.read(after_seq=after, limit=_PAGE):
         for event in page:
             if event.stream.startswith("operation/"):
-                operations.setdefault(event.stream, []).append(to_value(event))
+                kept.add(event)
         after = page[-1].seq
     head = await parts.journal.head()
     return {
-        "operations": operations,
+        "operations": kept.operations,
+        "left_out": len(kept.left_out),
         "head": {"seq": head[0], "record_hash": head[1]},
         "verdict": await parts.verify_journal(),
         "journal": parts.describe_journal(),
         "trust_level": parts.config.trust_level,
         "authority_mode": parts.config.authority,
     }
+
+
+class _Newest:
+    """The operations that began last, whole, within a bound: a long journal must not fill memory or a frame."""
+
+    def __init__(self) -> None:
+        self.operations: dict[str, list[dict[str, Any]]] = {}
+        #: Their streams, so that none comes back with its beginning missing.
+        self.left_out: set[str] = set()
+        self._sizes: dict[str, int] = {}
+        self._size = 0
+
+    def add(self, event: Event) -> None:
+        if event.stream in self.left_out:
+            return
+        value = to_value(event)
+        size = len(msgspec.json.encode(value))
+        self.operations.setdefault(event.stream, []).append(value)
+        self._sizes[event.stream] = self._sizes.get(event.stream, 0) + size
+        self._size += size
+        while self._size > limits.REPORT_BYTES_MAX:
+            oldest = next(iter(self.operations))
+            del self.operations[oldest]
+            self._size -= self._sizes.pop(oldest)
+            self.left_out.add(oldest)
 
 
 async def desktop_start(parts: Parts, _: Session, args: p.StartDesktop) -> dict[str, Any]:

@@ -15,6 +15,7 @@ import pytest
 from PIL import Image
 
 from surehand import limits
+from surehand.cli.evidence import page
 from surehand.core.authority import Ceiling
 from surehand.core.hashing import text_digest
 from surehand.errors import PolicyDenied, SurehandError, Unavailable, UnsupportedAction
@@ -551,3 +552,25 @@ async def test_a_defect_is_logged_without_what_it_was_about(caplog: pytest.LogCa
     assert len(caplog.records) == 3
     assert "hunter2" not in caplog.text
     assert "KeyError" in caplog.text
+
+
+async def test_a_long_journal_neither_fills_a_report_nor_hides_that_something_is_left_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(limits, "REPORT_BYTES_MAX", 40_000)
+    world = World()
+    host = host_of(world)
+    control = await host.open_channel(principal="uid:0", role="control", client={}, desktop=None)
+    for number in range(40):
+        await world.act(f"op{number}")
+    # Something more of an operation that is long gone from the page does not bring half of it back.
+    await world.operations.refused("uid:1000", "op0", PolicyDenied("again"), {})
+    found = await host.call(control, "audit.report", {})
+    assert len(json.dumps(found["operations"])) < 60_000
+    assert found["left_out"] == 40 - len(found["operations"]) > 0
+    assert list(found["operations"])[-1] == "operation/uid:1000/op39"
+    assert all(
+        [event["type"] for event in events] == ["operation.claimed.v1", "operation.terminal.v1"]
+        for events in found["operations"].values()
+    )
+    assert f"{found['left_out']} older operations are not on this page" in page(found)
