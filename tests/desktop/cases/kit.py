@@ -11,7 +11,7 @@ import itertools
 import os
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +75,16 @@ async def until(condition: Callable[[], Any], what: str, seconds: float = WAIT_S
             raise AssertionError(f"never: {what}")
         await asyncio.sleep(0.005)
     return value
+
+
+async def until_so(ask: Callable[[], Awaitable[Any]], what: str, seconds: float = WAIT_S) -> Any:
+    """Ask again and again until the answer is true, with a bound."""
+    ends_at = time.monotonic() + seconds
+    while not (answer := await ask()):
+        if time.monotonic() > ends_at:
+            raise AssertionError(f"never: {what}")
+        await asyncio.sleep(0.01)
+    return answer
 
 
 def check_honest(reply: dict[str, Any]) -> None:
