@@ -41,6 +41,9 @@ class Claim:
 
 
 _GATEWAY = "tests/unit/runtime/test_gateway.py::"
+_PEOPLE = "tests/unit/runtime/test_attacks_people.py::"
+_ONCE = "tests/unit/runtime/test_attacks_once.py::"
+_REACH = "tests/unit/runtime/test_attacks_reach.py::"
 _CORE = "src/surehand/core/"
 _RUNTIME = "src/surehand/runtime/"
 
@@ -264,5 +267,72 @@ CLAIMS: tuple[Claim, ...] = (
             "    if record_hash(record) != record.record_hash:\n",
             "    if False:\n",
         ),
+    ),
+    Claim(
+        1,
+        "a yes for one window does not count in another of the same application",
+        (_PEOPLE + "test_a_yes_for_one_window_does_not_count_in_another_of_the_same_application",),
+        Guard(_CORE + "hashing.py", "    if window:\n", "    if False:\n"),
+    ),
+    Claim(
+        1,
+        "a no after a yes stops what was not begun",
+        (_PEOPLE + "test_a_no_after_a_yes_stops_what_was_not_claimed_yet",),
+        Guard(
+            _RUNTIME + "approvals.py",
+            '        if state == "denied":\n            self._close(question)\n',
+            '        if state == "denied":\n            return\n',
+        ),
+    ),
+    Claim(
+        1,
+        "a grant that ran out while a person thought authorises nothing",
+        (_PEOPLE + "test_a_grant_that_ran_out_while_a_person_thought_authorises_nothing",),
+        Guard(
+            _RUNTIME + "gateway.py",
+            "            left_ms = self.authority.authorise(run)\n",
+            "            left_ms = run.request.deadline_ms\n",
+        ),
+    ),
+    Claim(
+        3,
+        "what waited behind its own unknown twin is not sent",
+        (_ONCE + "test_a_twin_that_waited_behind_an_unknown_is_refused_and_not_sent",),
+        Guard(_RUNTIME + "gateway.py", "                self._check_reconciled(run)\n", ""),
+    ),
+    Claim(
+        4,
+        "a caller that gives up after dispatch is told what became of it",
+        (_ONCE + "test_a_caller_that_cancels_after_dispatch_is_told_what_became_of_it",),
+        Guard(
+            _RUNTIME + "gateway.py",
+            "                    run.cancelled.set()\n",
+            "                    run.cancelled.set()\n                    raise\n",
+        ),
+    ),
+    Claim(
+        6,
+        "a window that is called otherwise now is put before policy again",
+        (
+            _REACH + "test_a_title_that_became_closed_stops_what_was_seen_under_another",
+            _REACH + "test_a_dialog_that_came_to_ask_for_something_consequential_is_not_answered_unasked",
+        ),
+        Guard(_RUNTIME + "gateway.py", "or now.title == was.title:\n", "or True:\n"),
+    ),
+    Claim(
+        7,
+        "a window closed to reading tells nothing to who knows its id",
+        (_REACH + "test_a_window_closed_to_reading_tells_nothing_even_to_who_knows_its_id",),
+        Guard(
+            _RUNTIME + "agent.py",
+            "        parts.authority.check_read(session, surface)\n        return (surface,)\n",
+            "        return (surface,)\n",
+        ),
+    ),
+    Claim(
+        8,
+        "an answer that came too late does not make an operation unreadable",
+        (_PEOPLE + "test_an_approval_event_after_a_claim_does_not_keep_recovery_from_ending_it",),
+        Guard(_CORE + "history.py", "frozenset({REFUSED, APPROVED, DENIED})", "frozenset({REFUSED})"),
     ),
 )
