@@ -182,6 +182,25 @@ async def test_tables_know_rows_and_columns(desktop):
             assert len(cells) == 9
 
 
+async def test_rows_of_gtk_4_are_numbered_and_so_are_their_cells(desktop):
+    async with observing(desktop) as observer, showing(desktop, "gtk4", observer) as (_, surface):
+        tree = await observer.read(surface.surface_id)
+        cells = {(node.row, node.column): children(tree, node)[0].name for node in tree.nodes if node.role == "cell"}
+        assert cells[0, 0] == "Widget"
+        assert cells[2, 2] == "1.25"
+        cell = next(node for node in tree.nodes if (node.role, node.row, node.column) == ("cell", 1, 2))
+        live = await observer.live(surface.surface_id, [cell.handle])
+        assert live[cell.handle].node == cell
+
+
+async def test_a_combo_box_says_what_it_has_chosen(desktop, toolkit):
+    async with observing(desktop) as observer, showing(desktop, toolkit, observer) as (app, surface):
+        await app.run("set", control="colour", value="blue")
+        await app.run("sync")
+        tree = await observer.read(surface.surface_id)
+        assert "blue" in [node.value for node in tree.nodes if node.role == "combobox"]
+
+
 async def test_a_closed_menu_and_a_closed_combo_have_no_place(desktop):
     for toolkit in ("gtk3", "qt"):
         async with observing(desktop) as observer, showing(desktop, toolkit, observer) as (_, surface):

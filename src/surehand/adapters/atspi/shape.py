@@ -6,14 +6,18 @@ Pure: reads the entries of one application and changes none but for the node tha
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
 from surehand import limits
 from surehand.adapters.atspi import entries, roles
 from surehand.adapters.atspi.calls import ROOT_PATH
 from surehand.adapters.atspi.entries import Around, Entry
-from surehand.adapters.atspi.geometry import Placement
+from surehand.adapters.atspi.geometry import Placement, has_size
 from surehand.adapters.atspi.profile import Profile
 from surehand.model.scene import Node
+
+#: A combo box that holds more than this inside itself is no simple one.
+_CAPTION_NODES_MAX: Final = 32
 
 
 class Shape:
@@ -54,7 +58,8 @@ class Shape:
             index = len(nodes)
             nodes.append(node)
             parents.append(parent)
-            below = Around(showing=around.showing, enabled=around.enabled, secret=node.secret)
+            row = around.row if entry.role == "row" else None
+            below = Around(showing=around.showing, enabled=around.enabled, secret=node.secret, row=row)
             waiting.extend((child, index, at) for child, at in reversed(self._around_children(entry, below)))
         return tuple(nodes), tuple(parents), complete
 
@@ -74,16 +79,32 @@ class Shape:
             )
         parent = self._known.get(entry.parent)
         if parent is not None:
-            at = dict(self._around_children(parent, found)).get(entry.path, found)
+            row = self._row_of(parent) if parent.role == "row" else None
+            at = dict(self._around_children(parent, found._replace(row=row))).get(entry.path, found)
             found = found._replace(row=at.row, column=at.column)
         return found._replace(choice=self._choice_of(entry))
+
+    def _row_of(self, row: Entry) -> int | None:
+        holder = self._known.get(row.parent)
+        return None if holder is None else dict(self._around_children(holder, Around())).get(row.path, Around()).row
 
     def _around_children(self, entry: Entry, below: Around) -> list[tuple[str, Around]]:
         if entry.role in roles.GRID_ROLES and entry.columns:
             return self._around_cells(entry, below)
         if entry.role == "row":
             return [(child, below._replace(column=column)) for column, child in enumerate(entry.children)]
-        return [(child, below) for child in entry.children]
+        if not self._holds_rows(entry):
+            return [(child, below) for child in entry.children]
+        placed, rows = [], 0
+        for path in entry.children:
+            child = self._known.get(path)
+            is_row = child is not None and child.role == "row"
+            placed.append((path, below._replace(row=rows) if is_row else below))
+            rows += is_row
+        return placed
+
+    def _holds_rows(self, entry: Entry) -> bool:
+        return any((child := self._known.get(path)) is not None and child.role == "row" for path in entry.children[:2])
 
     def _around_cells(self, entry: Entry, below: Around) -> list[tuple[str, Around]]:
         """Give cells their row and column: toolkits list headers first or between, then cells row by row."""
@@ -109,7 +130,11 @@ class Shape:
         return placed
 
     def _choice_of(self, entry: Entry) -> str | None:
-        """Return what a combo box has chosen: the child it names, or the only selected item of its list."""
+        """Return what a combo box has chosen, where anything shows it.
+
+        That is the child that it names; the selected item of its list, or the item by whose name it goes; or the only
+        caption that shows inside it.
+        """
         if entry.role != "combobox":
             return None
         if entry.choice:
@@ -118,7 +143,26 @@ class Shape:
         for path in entry.children:
             child = self._known.get(path)
             if child is not None and child.role in {"list", "menu"}:
-                items = [self._known.get(item) for item in child.children]
-                names = [item.name for item in items if item is not None and item.bits & roles.BIT_SELECTED]
-                return names[0] if len(names) == 1 else None
-        return None
+                items = [item for path in child.children if (item := self._known.get(path)) is not None]
+                selected = [item.name for item in items if item.bits & roles.BIT_SELECTED]
+                if len(selected) == 1:
+                    return selected[0]
+                return entry.name if entry.name and entry.name in {item.name for item in items} else None
+        captions = self._captions_in(entry)
+        return captions[0] if len(captions) == 1 else None
+
+    def _captions_in(self, entry: Entry) -> list[str]:
+        found: list[str] = []
+        waiting = list(entry.children)
+        for _ in range(_CAPTION_NODES_MAX):
+            if not waiting:
+                return found
+            child = self._known.get(waiting.pop(0))
+            if child is None or not entries.may_show(child, self._profile):
+                continue
+            if child.role == "text":
+                return []  # what is typed is the value, and the text says it itself
+            if child.role in roles.CAPTION_ROLES and child.name and has_size(child.extents):
+                found.append(child.name)
+            waiting.extend(child.children)
+        return []
