@@ -46,7 +46,9 @@ async def chromium(desktop, *flags, **environment):
     # A keyring prompt would hang its first start (C40).
     always = ("--no-sandbox", "--password-store=basic", "--no-first-run", "--disable-gpu")
     profile = f"--user-data-dir={home}/chromium-{next(_numbers)}"
-    return await desktop.launch(["chromium", *always, profile, *flags, page.as_uri()], env={"HOME": str(home), **environment})
+    return await desktop.launch(
+        ["chromium", *always, profile, *flags, page.as_uri()], env={"HOME": str(home), **environment}
+    )
 
 
 @asynccontextmanager

@@ -233,7 +233,6 @@ class Watcher:
             title=None if own is None else own.title,
         )
 
-
     @staticmethod
     async def _states(run: Run, own: Surface) -> frozenset[str]:
         """Return a window's states; whether it is minimised or active toolkits do not tell, the window system does."""
