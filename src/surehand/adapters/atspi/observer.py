@@ -77,6 +77,7 @@ class AtspiObserver:
         self._bus = Bus(a11y_bus_address)
         self._windows: dict[str, Window] = {}
         self._layouts_seen: dict[str, int] = {}
+        self._placed_at: dict[str, calls.Extents] = {}
         #: Tests set it to 0: then only signals, and not the time after one, make anything be read again.
         self._layout_ms = limits.APP_LAYOUT_MS
 
@@ -147,7 +148,9 @@ class AtspiObserver:
             self._windows[surface] = Window(application, path)
             known.discard(surface)
         for surface in known:
-            self._layouts_seen.pop(application.owner + self._windows.pop(surface).path, None)
+            key = application.owner + self._windows.pop(surface).path
+            self._layouts_seen.pop(key, None)
+            self._placed_at.pop(key, None)
         return showing
 
     def _surface(self, application: Application, path: str) -> Surface:
@@ -235,6 +238,8 @@ class AtspiObserver:
             self._doubt_signalled(application, path)
         else:
             self._layouts_seen[application.owner + path] = application.layouts
+            if now is not None:
+                self._placed_at[application.owner + path] = now
         await self._look()
         if tree.doubted:
             await self._guard(application, tree.refresh(path))
@@ -258,11 +263,15 @@ class AtspiObserver:
         if profile.unsignalled_values:
             tree.doubt_values(path)
 
-    @staticmethod
-    def _doubt_moved(application: Application, path: str, now: calls.Extents | None) -> None:
-        """Doubt the places of a window that was moved or resized without a signal."""
-        entry = application.tree.entries.get(path)
-        if entry is not None and now is not None and entry.extents != now:
+    def _doubt_moved(self, application: Application, path: str, now: calls.Extents | None) -> None:
+        """Doubt the places of a window that was moved or resized without a signal.
+
+        What counts is where it was when the places in it were read; the window's own record may be newer, because a
+        list of windows brings it up to date and nothing else.
+        """
+        key = application.owner + path
+        if now is not None and self._placed_at.get(key) != now:
+            self._placed_at[key] = now
             application.tree.doubt(path, entries.EXTENTS)
             application.tree.doubt_places(path)
 
