@@ -94,8 +94,10 @@ class Observer(Protocol):
     async def surfaces(self, pid: int | None = None) -> tuple[Surface, ...]:
         """Return every top-level window of every application that answers, or of the one with this pid."""
 
-    async def read(self, surface_id: str) -> Tree:
+    async def read(self, surface_id: str, *, places: bool = True) -> Tree:
         """Return the surface's current tree: maintained from events where proven, swept or re-read where not.
+
+        Without `places` the bounds may be those of an earlier read, which can spare a question for each element.
 
         Raises:
             WindowNotFound, Unavailable (application hung or gone), AccessibilityDisabled.

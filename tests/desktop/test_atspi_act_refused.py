@@ -60,7 +60,7 @@ class Interfering:
     def object_of(self, handle):
         return self._observer.object_of(handle)
 
-    async def read(self, surface_id):
+    async def read(self, surface_id, *, places=True):  # noqa: ARG002 - the port names it
         return await self._observer.read(surface_id)
 
     async def live(self, surface_id, handles):

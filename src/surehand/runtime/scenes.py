@@ -43,13 +43,14 @@ class Scenes:
         session.labels = forget(session.labels, session.labels.surfaces.keys() - known)
         return tuple(found)
 
-    async def observe(self, session: Session, surface_id: str, *, hand_out: bool = True) -> Scene:
+    async def observe(self, session: Session, surface_id: str, *, hand_out: bool = True, places: bool = True) -> Scene:
         """Return a scene that is current now.
 
         Args:
             session: Whose view it is.
             surface_id: Of which window.
             hand_out: Whether the caller may refer to it; looks of the host's own must not push out those.
+            places: Whether the bounds have to be current.
 
         Raises:
             WindowNotFound, PolicyDenied, Unavailable, AccessibilityDisabled.
@@ -58,7 +59,7 @@ class Scenes:
         surface, observer = await desk.surface(surface_id)
         self._check_read(session, surface)
         try:
-            tree = await observer.read(surface_id)
+            tree = await observer.read(surface_id, places=places)
         except WindowNotFound:
             desk.forget(surface_id)
             raise

@@ -28,10 +28,12 @@ from surehand.core.verification import (
 )
 from surehand.errors import StaleTarget, SurehandError, WindowNotFound
 from surehand.model.actions import SelectText
+from surehand.model.query import Query
 from surehand.model.scene import LiveNode, Node, Scene, Surface
 from surehand.model.verification import (
     AllOf,
     AnyOf,
+    Appears,
     Disappears,
     NoVerification,
     TitleContains,
@@ -46,6 +48,7 @@ from surehand.runtime.session import is_gone
 
 #: How long at most until something is noticed that no event of the watched window tells, such as another window.
 _LOOK_MS: Final = 50
+_PLACE_RELATIONS: Final = frozenset({"contains", "contained-by", "nearest"})
 _NATIVE_STATES: Final = frozenset({"active", "iconified", "modal"})
 #: An element that is gone cannot be what a late handler acts on.
 _MEANING: Final = frozenset({"name", "role", "context", "fingerprint", "app_id", "toolkit_role"})
@@ -217,11 +220,12 @@ class Watcher:
             return msgspec.structs.replace(reading, surface="unread")
         scenes: list[Scene] = []
         complete = True
+        places = _about_places(expectation)
         for one in found:
             if not needs_scenes(expectation):
                 break
             try:
-                scenes.append(await self._scenes.observe(run.session, one.surface_id, hand_out=False))
+                scenes.append(await self._scenes.observe(run.session, one.surface_id, hand_out=False, places=places))
             except SurehandError:
                 complete = False
         return msgspec.structs.replace(
@@ -269,3 +273,16 @@ def _about_window(expectation: Expectation) -> bool:
     if isinstance(expectation, AllOf | AnyOf):
         return any(_about_window(part) for part in expectation.parts)
     return isinstance(expectation, TitleContains | UrlContains | Disappears)
+
+
+def _about_places(expectation: Expectation) -> bool:
+    """Return whether where elements are decides whether it holds."""
+    if isinstance(expectation, AllOf | AnyOf):
+        return any(_about_places(part) for part in expectation.parts)
+    return isinstance(expectation, Appears | Disappears) and _queries_places(expectation.query)
+
+
+def _queries_places(query: Query | str | None) -> bool:
+    return isinstance(query, Query) and any(
+        one.within is not None or one.relation in _PLACE_RELATIONS or _queries_places(one.to) for one in query.filters
+    )

@@ -114,8 +114,9 @@ class MemoryApp:
         """Return the one window."""
         return (self.surface,) if self.reachable and pid in (None, self.surface.app.pid) else ()
 
-    async def read(self, surface_id: str) -> Tree:
-        """Return the tree."""
+    async def read(self, surface_id: str, *, places: bool = True) -> Tree:
+        """Return the tree; its places cost nothing."""
+        del places
         self._check(surface_id)
         if self._tree is None:
             nodes = (self.root, *self.nodes.values())

@@ -33,7 +33,7 @@ class _Blind:
     async def live(self, surface_id, handles):
         raise AssertionError((surface_id, handles))
 
-    async def read(self, surface_id):
+    async def read(self, surface_id, *, places=True):  # noqa: ARG002 - the port names it
         raise AssertionError(surface_id)
 
 

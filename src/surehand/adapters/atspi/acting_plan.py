@@ -36,7 +36,7 @@ class Sight(Protocol):
     async def live(self, surface_id: str, handles: Sequence[str]) -> dict[str, LiveNode | None]:
         """Read nodes straight from the application."""
 
-    async def read(self, surface_id: str) -> Tree:
+    async def read(self, surface_id: str, *, places: bool = True) -> Tree:
         """Return the surface's current tree."""
 
 

@@ -78,6 +78,8 @@ class AtspiObserver:
         self._windows: dict[str, Window] = {}
         self._layouts_seen: dict[str, int] = {}
         self._placed_at: dict[str, calls.Extents] = {}
+        #: Windows in which everything may be somewhere else by now; paid by the next read that is about places.
+        self._places_owed: set[str] = set()
         #: Tests set it to 0: then only signals, and not the time after one, make anything be read again.
         self._layout_ms = limits.APP_LAYOUT_MS
 
@@ -151,6 +153,7 @@ class AtspiObserver:
             key = application.owner + self._windows.pop(surface).path
             self._layouts_seen.pop(key, None)
             self._placed_at.pop(key, None)
+            self._places_owed.discard(key)
         return showing
 
     def _surface(self, application: Application, path: str) -> Surface:
@@ -207,8 +210,8 @@ class AtspiObserver:
 
     # --- trees ------------------------------------------------------------------------------------------------
 
-    async def read(self, surface_id: str) -> Tree:
-        """Return the surface's current tree.
+    async def read(self, surface_id: str, *, places: bool = True) -> Tree:
+        """Return the surface's current tree; without `places` the bounds may be those of an earlier read.
 
         Raises:
             WindowNotFound: the surface is unknown or gone.
@@ -218,9 +221,9 @@ class AtspiObserver:
         window = await self._window(surface_id)
         application = window.application
         async with application.lock:
-            return await self._read(application, window.path)
+            return await self._read(application, window.path, places=places)
 
-    async def _read(self, application: Application, path: str) -> Tree:
+    async def _read(self, application: Application, path: str, *, places: bool) -> Tree:
         tree = application.tree
         await self._wait_for_hung(application)
         barrier = self._ask_barrier(application, path)
@@ -229,7 +232,7 @@ class AtspiObserver:
             self._doubt_silent(application, path)
             self._doubt_signalled(application, path)
             if self._is_settling(application):
-                tree.doubt_places(path)
+                self._places_owed.add(application.owner + path)
             if tree.doubted:
                 await self._guard(application, tree.refresh(path))
         now = await self._answer(application, barrier)
@@ -241,6 +244,9 @@ class AtspiObserver:
             if now is not None:
                 self._placed_at[application.owner + path] = now
         await self._look()
+        if places and application.owner + path in self._places_owed:
+            self._places_owed.discard(application.owner + path)
+            tree.doubt_places(path)
         if tree.doubted:
             await self._guard(application, tree.refresh(path))
             await self._guard(application, tree.refresh_windows())
@@ -273,7 +279,7 @@ class AtspiObserver:
         if now is not None and self._placed_at.get(key) != now:
             self._placed_at[key] = now
             application.tree.doubt(path, entries.EXTENTS)
-            application.tree.doubt_places(path)
+            self._places_owed.add(key)
 
     def _doubt_signalled(self, application: Application, path: str) -> None:
         """Doubt what signals imply beyond the facts they name."""
@@ -287,7 +293,7 @@ class AtspiObserver:
         if profile.unsignalled_states:
             tree.doubt_states(path)
         if not profile.signals_places:
-            tree.doubt_places(path)
+            self._places_owed.add(key)
 
     def _is_settling(self, application: Application) -> bool:
         """Return whether places may still change unannounced after the last signal about them."""
@@ -361,7 +367,7 @@ class AtspiObserver:
             window = await self._window(surface_id)
             application = window.application
             seen = application.signals
-            if (await self.read(surface_id)).version > after_version:
+            if (await self.read(surface_id, places=False)).version > after_version:
                 return True
             left = ends_at - loop.time()
             if left <= 0:

@@ -67,12 +67,13 @@ class BareWindows:
         found = self._look(await self._screen.refresh())
         return tuple(surface for surface in found if pid in (None, surface.app.pid))
 
-    async def read(self, surface_id: str) -> Tree:
+    async def read(self, surface_id: str, *, places: bool = True) -> Tree:
         """Return the window as a tree of one element.
 
         Raises:
             WindowNotFound: it is gone, or accessibility describes its application now.
         """
+        del places  # they come with everything else
         self._look(await self._screen.refresh())
         return self._of(surface_id)[1]
 
