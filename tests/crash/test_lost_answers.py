@@ -16,6 +16,7 @@ import pytest
 import pytest_asyncio
 
 import surehand
+from surehand import limits
 from surehand.errors import OutcomeUnknown, SurehandError
 from surehand.model.actions import Invoke, PhysicalState, SetValue
 from surehand.testing.desktop import IsolatedDesktop
@@ -26,7 +27,8 @@ from tests.desktop.cases.kit import until_so
 pytestmark = [pytest.mark.desktop, pytest.mark.asyncio(loop_scope="module")]
 
 CLI = [sys.executable, "-c", "import sys; from surehand.cli import main; sys.exit(main(sys.argv[1:]))"]
-_BLOCK_MS = 3_000
+#: How long a handler blocks: longer than a verification, so that nothing can be read back in time.
+_BLOCK_MS = limits.VERIFY_BUDGET_MS_DEFAULT + 500
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module", params=TOOLKITS)
@@ -58,7 +60,7 @@ async def test_c23_a_daemon_that_dies_between_the_effect_and_its_reply(
     daemon: Daemon, desktop: IsolatedDesktop, each: FixtureApp
 ) -> None:
     await each.run("set_text", control="name", text="before")
-    await each.run("arm", control="name", do={"cmd": "sleep", "ms": _BLOCK_MS})
+    await each.run("arm", control="name", do={"cmd": "sleep", "ms": 1_000})
     mark = each.mark()
     daemon.start()
     async with surehand.connect(desktop=desktop.name, start=False) as hand:
@@ -121,18 +123,18 @@ async def test_c25_two_connections_with_one_id_at_once_are_one_effect_told_to_bo
 
 
 async def test_c18_c22_every_face_says_the_same_of_a_failure_and_of_an_unknown(
-    daemon: Daemon, desktop: IsolatedDesktop, each: FixtureApp
+    daemon: Daemon, desktop: IsolatedDesktop, app: FixtureApp
 ) -> None:
     daemon.start()
-    await each.run("arm", control="later", do={"cmd": "sleep", "ms": _BLOCK_MS})
+    await app.run("arm", control="later", do={"cmd": "sleep", "ms": _BLOCK_MS})
     never = {"kind": "appears", "query": {"filters": [{"name": {"text": "never"}}]}}
     async with surehand.connect(desktop=desktop.name, start=False) as hand:
-        scene = await look(hand, each)
+        scene = await look(hand, app)
         with pytest.raises(OutcomeUnknown) as caught:
             await hand.act(Invoke(), button(scene, "Later"), operation_id="unknown", verify=never)
         assert not caught.value
-        await each.run("ping", timeout_s=_BLOCK_MS / 1000 + 5)
-        scene = await look(hand, each)
+        await app.run("ping", timeout_s=_BLOCK_MS / 1000 + 5)
+        scene = await look(hand, app)
         with pytest.raises(surehand.VerificationFailed):
             await hand.act(Invoke(), button(scene, "Count"), operation_id="failed", verify=never)
     surface = scene.surface
