@@ -59,6 +59,18 @@ async def until(wanted: Callable, look: Callable, timeout_s: float = 8.0):
         await asyncio.sleep(0.02)
 
 
+async def at_rest(observer, surface):
+    """Return the tree once a window that has just come up gets its focus and its place no more."""
+    trees = [await observer.read(surface.surface_id)]
+
+    async def look():
+        trees.append(await observer.read(surface.surface_id))
+        return trees
+
+    await until(lambda found: len(found) > 4 and all(tree is found[-1] for tree in found[-4:]), look)
+    return trees[-1]
+
+
 def one(tree, role, name=None, app_id=None):
     found = [
         node for node in tree.nodes if node.role == role and name in {None, node.name} and app_id in {None, node.app_id}
@@ -255,14 +267,13 @@ async def test_changed_wakes_when_the_tree_has_changed_and_not_before(desktop, t
 
 async def test_an_unchanged_window_gives_the_very_same_tree(desktop, toolkit):
     async with observing(desktop) as observer, showing(desktop, toolkit, observer) as (_, surface):
-        await observer.read(surface.surface_id)
-        first = await observer.read(surface.surface_id)
+        first = await at_rest(observer, surface)
         assert await observer.read(surface.surface_id) is first
 
 
 async def test_a_change_leaves_every_other_node_the_same_object(desktop, toolkit):
     async with observing(desktop) as observer, showing(desktop, toolkit, observer) as (app, surface):
-        first = await observer.read(surface.surface_id)
+        first = await at_rest(observer, surface)
         await app.run("tick")
         await app.run("sync")
         second = await observer.read(surface.surface_id)

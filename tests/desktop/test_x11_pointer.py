@@ -75,8 +75,15 @@ async def received(target: Target, expected: list[tuple[str, int]]) -> None:
 
 
 async def nothing_is_down(on: Stage) -> bool:
-    state = await on.actor.physical_state()
-    return not state["buttons"] and not state["held"] and not state["modifiers"]
+    """Look until nothing is; what is held for good stays, and what is being released goes."""
+    until = time.monotonic() + 5
+    while True:
+        state = await on.actor.physical_state()
+        if not state["buttons"] and not state["held"] and not state["modifiers"]:
+            return True
+        if time.monotonic() > until:
+            return False
+        await asyncio.sleep(0.02)
 
 
 @pytest.mark.parametrize(("button", "number"), [("left", LEFT), ("middle", MIDDLE), ("right", RIGHT)])
