@@ -112,6 +112,9 @@ class Observer(Protocol):
     async def live(self, surface_id: str, handles: Sequence[str]) -> dict[str, LiveNode | None]:
         """Read these nodes straight from the application, pipelined, past every cache; None where dead."""
 
+    def windows(self, surface_id: str) -> tuple[Surface, ...]:
+        """Return the windows of a surface's application as known since the last `live` or `surfaces`, at once."""
+
     async def text(self, surface_id: str, handle: str, start: int, end: int) -> TextSlice:
         """Read characters `start..end` (end −1: to the end) of an element that is not secret."""
 
@@ -139,6 +142,9 @@ class Screen(Protocol):
 
     async def states(self, surface: Surface) -> frozenset[str] | None:
         """Return which of `active`, `iconified` and `modal` the window system says of a window; None if not certain."""
+
+    def modal_before(self, surface: Surface) -> str | None:
+        """Return the title of a modal window of the same process that stands before this one, as read last; at once."""
 
     async def capture(self, surface: Surface | None) -> tuple[Capture, bytes]:
         """Return a capture record and its PNG: one window's own pixels even when covered, or the desktop."""

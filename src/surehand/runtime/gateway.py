@@ -47,7 +47,7 @@ from surehand.runtime.defects import log_defect
 from surehand.runtime.endings import gone_on, lost, unknown_terminal
 from surehand.runtime.facts import FactFinder
 from surehand.runtime.operations import Operations
-from surehand.runtime.resolve import Aim, Resolver, centre_of, handles_of, is_pointed, needs
+from surehand.runtime.resolve import Aim, Resolver, centre_of, check_unblocked, handles_of, is_pointed, needs
 from surehand.runtime.run import Run
 from surehand.runtime.session import Session
 from surehand.runtime.watch import Seen, Watcher
@@ -486,6 +486,7 @@ class Gateway:
         if aim.seen is not None and aim.index is not None:
             current = run.session.latest.get(aim.seen.surface.surface_id)
             check_fence(aim.seen, aim.index, live, current=current, **needs(run.request))
+        check_unblocked(run.session, run.request, aim)
 
     async def _known(self, run: Run, attempt: LiveAttempt, dispatched: Dispatched, seen: Seen) -> Known:
         """Read back until the effect shows, or the budget ends."""

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from surehand.core.scene.fence import (
+    behind_modal,
+    blocking_modal,
     check_fence,
     check_modal,
     check_reference,
@@ -26,7 +28,7 @@ from surehand.errors import (
     UnsupportedAction,
     WindowNotFound,
 )
-from surehand.model.actions import Drag, kind_of
+from surehand.model.actions import Drag, Window, kind_of
 from surehand.model.request import Request
 from surehand.model.scene import Bounds, Node, Scene, Surface
 from surehand.model.targets import ElementTarget, PointTarget, QueryTarget, SurfaceTarget, Target
@@ -263,6 +265,28 @@ def needs(request: Request) -> dict[str, bool]:
 def is_pointed(request: Request) -> bool:
     """Return whether the pointer goes to the element when X11 does the action."""
     return kind_of(request.action) in _POINTER | {"scroll"}
+
+
+def check_unblocked(session: Session, request: Request, aim: Aim) -> None:
+    """Refuse what a dialog came in front of since the first fence, from what was read with the fence (spec §8.3).
+
+    The application tells of its windows first; where a toolkit does not say what is modal, the window system does.
+    A window as such may be moved or put away whatever its application asks.
+
+    Raises:
+        BehindModal: with the dialog's title.
+    """
+    desk = session.desk
+    if aim.surface is None or desk is None or aim.surface is desk.root or isinstance(request.action, Window):
+        return
+    windows = () if aim.observer is None else aim.observer.windows(aim.surface.surface_id)
+    own = next((one for one in windows if one.surface_id == aim.surface.surface_id), None)
+    blocker = None if own is None else blocking_modal(own, windows)
+    title = None if blocker is None else blocker.title
+    if title is None and desk.screen is not None:
+        title = desk.screen.modal_before(aim.surface)
+    if title is not None:
+        raise behind_modal(title)
 
 
 def handles_of(aim: Aim) -> tuple[str, ...]:

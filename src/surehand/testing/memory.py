@@ -114,6 +114,10 @@ class MemoryApp:
         """Return the one window."""
         return (self.surface,) if self.reachable and pid in (None, self.surface.app.pid) else ()
 
+    def windows(self, surface_id: str) -> tuple[Surface, ...]:
+        """Return the one window."""
+        return (self.surface,) if surface_id == self.surface.surface_id else ()
+
     async def read(self, surface_id: str, *, places: bool = True) -> Tree:
         """Return the tree; its places cost nothing."""
         del places

@@ -115,6 +115,29 @@ async def test_c05_a_dialog_that_an_operation_ahead_opened_is_noticed(on: On) ->
     assert on.effects() == [("press", "open-dialog", "Open dialog"), ("dialog", "dialog", "opened")]
 
 
+@pytest.mark.parametrize("action", [Invoke(), Click()], ids=["invoke", "click"])
+async def test_c05_a_dialog_that_opens_at_the_last_moment_is_noticed(
+    on: On, action: Invoke | Click, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It comes after everything was checked, while the claim is being written."""
+    await on.focus_window()
+    count = await on.button("Count")
+    operations = on.hand.host.parts.operations
+    claim = operations.claim
+
+    async def claim_and_ask(*arguments: Any) -> Any:
+        written = await claim(*arguments)
+        await on.change("dialog_open", modal=True)
+        await on.change("sync")
+        return written
+
+    monkeypatch.setattr(operations, "claim", claim_and_ask)
+    reply = await on.act(action, count)
+    await on.app.settle()
+    assert on.effects("press") == []
+    assert reply["status"] == "refused", reply
+
+
 async def test_c05_a_dialog_that_is_not_modal_is_in_nobodys_way(on: On) -> None:
     count = await on.button("Count")
     await on.change("dialog_open", modal=False)

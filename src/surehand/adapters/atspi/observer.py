@@ -407,13 +407,32 @@ class AtspiObserver:
         wanted = [path for path in paths.values() if path is not None]
         if application.hung:
             raise letters.silent(application)
+        channel = application.channel
+        listing = channel.connection.start_many([channel.ask(ROOT_PATH, calls.ACCESSIBLE, "GetChildren")])
         await self._look()
         try:
             found = await LiveReader(application.tree).read(wanted, self._placement(application, window.path))
         except ApplicationSilent as error:
             application.call_hung()
             raise letters.silent(application) from error
+        await self._notice_windows(application, calls.references((await listing)[0]))
         return {handle: None if path is None else found[path] for handle, path in paths.items()}
+
+    async def _notice_windows(self, application: Application, listed: tuple[calls.Ref, ...] | None) -> None:
+        """Read a window that came up a moment ago: a dialog may be in the way (C05)."""
+        known = application.tree.entries[ROOT_PATH].children
+        if listed is None or {path for _, path in listed} <= set(known):
+            return
+        async with application.lock:
+            application.tree.doubt(ROOT_PATH, entries.CHILDREN)
+            await self._guard(application, application.tree.refresh_windows())
+
+    def windows(self, surface_id: str) -> tuple[Surface, ...]:
+        """Return the windows of a surface's application as known now; asks nobody."""
+        window = self._windows.get(surface_id)
+        if window is None:
+            return ()
+        return tuple(self._surface(window.application, path) for path in self._showing_windows(window.application))
 
     async def text(self, surface_id: str, handle: str, start: int, end: int) -> TextSlice:
         """Read characters `start..end` (end −1: to the end) of an element that is not secret.

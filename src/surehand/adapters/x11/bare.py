@@ -95,6 +95,13 @@ class BareWindows:
         node = (await self.read(surface_id)).nodes[0]
         return {handle: LiveNode(node=node, parent="") if handle == node.handle else None for handle in handles}
 
+    def windows(self, surface_id: str) -> tuple[Surface, ...]:
+        """Return the windows of a surface's process as last seen."""
+        known = self._known.get(surface_id)
+        if known is None:
+            return ()
+        return tuple(surface for surface, _, _ in self._known.values() if surface.app.pid == known[0].app.pid)
+
     async def text(self, surface_id: str, handle: str, start: int, end: int) -> TextSlice:
         """Refuse: pixels are no text.
 

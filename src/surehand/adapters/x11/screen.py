@@ -127,6 +127,13 @@ class X11Screen:
         facts = {"active": window.active or window.focused, "iconified": window.minimized, "modal": window.modal}
         return frozenset(name for name, holds in facts.items() if holds)
 
+    def modal_before(self, surface: Surface) -> str | None:
+        """Return the title of a modal window of the same process in front of this one, as of the last look.
+
+        None where there is none, and where the window cannot be told from another.
+        """
+        return modal_before(self.snapshot, surface)
+
     async def capture(self, surface: Surface | None) -> tuple[Capture, bytes]:
         """Return a picture: one window's own pixels even when covered, or with None the desktop.
 
@@ -206,6 +213,31 @@ def find_window(tracker: WindowTracker, surface: Surface) -> WindowInfo:
     if window is None or not owned_by(window, surface.app.pid):
         raise WindowNotFound("the window is gone or is another application's now", fix="observe again")
     return window
+
+
+def modal_before(snapshot: Snapshot, surface: Surface) -> str | None:
+    """Return the title of the modal window that keeps a person from using a surface; see `X11Screen.modal_before`."""
+    own = surface.native_window
+    if own is None:
+        size = None if surface.bounds is None else (surface.bounds[2], surface.bounds[3])
+        place = locate(snapshot, surface.app.pid, surface.title, size)
+        own = None if place is None else place.window
+    found = None
+    for window in snapshot.windows:  # front to back
+        if window.id == own:
+            # A modal window is used by who sees it; one that is not waits for every modal one, wherever that stands.
+            return found if window.modal else found or _modal_of(snapshot, surface.app.pid, window.id)
+        if found is None and _blocks(window, surface.app.pid):
+            found = window.title
+    return None
+
+
+def _modal_of(snapshot: Snapshot, pid: int, own: int) -> str | None:
+    return next((one.title for one in snapshot.windows if one.id != own and _blocks(one, pid)), None)
+
+
+def _blocks(window: WindowInfo, pid: int) -> bool:
+    return window.modal and window.pid == pid and window.viewable and not window.minimized
 
 
 def _as_value(window: WindowInfo) -> dict[str, Any]:

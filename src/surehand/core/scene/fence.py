@@ -399,17 +399,19 @@ def check_modal(scene: Scene, index: int, surfaces: Sequence[Surface] = (), fron
     blocker = blocking_modal(own, surfaces, front_to_back)
     label = scene.targets[index].label
     if blocker is not None:
-        _refuse_behind(label, blocker.title, blocker.surface_id)
+        raise behind_modal(blocker.title, label, blocker.surface_id)
     tree = index_of(scene.tree)
     for place, node in enumerate(tree.nodes):
         if "modal" in node.states and "showing" in node.states and place != index and not tree.contains(place, index):
-            _refuse_behind(label, node.name, scene.surface.surface_id)
+            raise behind_modal(node.name, label, scene.surface.surface_id)
 
 
-def _refuse_behind(label: str, title: str, surface_id: str) -> NoReturn:
-    raise BehindModal(
-        f"{label} is behind a modal dialog of its application",
+def behind_modal(title: str, label: str | None = None, surface_id: str | None = None) -> BehindModal:
+    """Return the refusal of what is behind a modal window, whose title is observed data."""
+    details = {"element": label, "surface": surface_id}
+    return BehindModal(
+        f"{label or 'it'} is behind a modal dialog of its application",
         fix="answer the dialog first",
-        details={"element": label, "surface": surface_id},
+        details={name: value for name, value in details.items() if value is not None},
         observed={"dialog": title},
     )
