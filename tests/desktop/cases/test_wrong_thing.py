@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
@@ -14,6 +15,21 @@ from surehand.testing.fixture_app import FixtureApp
 from tests.desktop.cases.kit import Hand, On, appears, by_query, named, person
 
 pytestmark = [pytest.mark.desktop, pytest.mark.asyncio(loop_scope="module")]
+
+
+def at_the_last_moment(on: On, monkeypatch: pytest.MonkeyPatch, change: Callable[[], Awaitable[object]]) -> None:
+    """Have something happen once, after everything was checked, while the claim is being written."""
+    operations = on.hand.host.parts.operations
+    claim = operations.claim
+
+    async def claim_and_change(*arguments: Any) -> Any:
+        written = await claim(*arguments)
+        monkeypatch.setattr(operations, "claim", claim)
+        await change()
+        await on.change("sync")
+        return written
+
+    monkeypatch.setattr(operations, "claim", claim_and_change)
 
 
 async def test_c01_rows_made_anew_in_another_order_are_not_what_was_seen(on: On) -> None:
@@ -63,6 +79,58 @@ async def test_c03_a_button_that_says_something_else_now_is_refused(on: On) -> N
     assert error["observed"]["difference"] == {"what": "name", "before": "Pay 10", "now": "Pay 9999"}
     await on.change("rename", control="pay", name="Pay 10")
     await on.presses_once("pay", "Pay 10", Invoke(), pay)
+
+
+@pytest.mark.parametrize("how", ["recycled", "made anew", "removed"])
+async def test_c01_c02_rows_that_change_at_the_last_moment_are_not_pressed(
+    on: On, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    delete = await on.button("Delete", "bob")
+    names = ["alice", "dave", "carol", "bob"]
+    changes = {
+        "recycled": lambda: on.change("rows_recycle", names=names),
+        "made anew": lambda: on.change("rows_set", names=names),
+        "removed": lambda: on.change("rows_remove", name="bob"),
+    }
+    at_the_last_moment(on, monkeypatch, changes[how])
+    await on.refused("stale_target", Invoke(), delete)
+
+
+@pytest.mark.parametrize("action", [Invoke(), Click()], ids=["invoke", "click"])
+async def test_c03_a_button_that_changes_at_the_last_moment_is_refused_and_the_id_is_free_again(
+    on: On, monkeypatch: pytest.MonkeyPatch, action: Invoke | Click
+) -> None:
+    await on.focus_window()
+    pay = await on.button("Pay 10")
+    at_the_last_moment(on, monkeypatch, lambda: on.change("rename", control="pay", name="Pay 9999"))
+    request = await on.hand.request(action, pay)
+    on.mark = on.app.mark()
+    reply = await on.hand.present(request)
+    assert (reply["status"], reply["error"]["code"], reply["error"]["gate"]) == (
+        "refused",
+        "stale_target",
+        "final_fence",
+    )
+    await on.app.settle()
+    assert on.effects() == []
+    # Nothing happened under it: the same id may be used, once the button says what it said.
+    await on.change("rename", control="pay", name="Pay 10")
+    await on.change("sync")
+    reply = await on.hand.present(request)
+    assert (reply["status"], reply.get("replayed")) == ("succeeded", None), reply
+    await on.app.settle()
+    assert on.effects() == [("press", "pay", "Pay 10")]
+
+
+async def test_a_control_that_is_disabled_at_the_last_moment_is_refused(
+    on: On, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entry = await on.entry("name", "Name")
+    at_the_last_moment(on, monkeypatch, lambda: on.change("enable", control="name", enabled=False))
+    try:
+        await on.refused("target_not_actionable", SetValue(value="too late"), entry)
+    finally:
+        await on.change("enable", control="name")
 
 
 async def test_c03_a_click_is_fenced_like_a_press(on: On) -> None:
@@ -122,16 +190,7 @@ async def test_c05_a_dialog_that_opens_at_the_last_moment_is_noticed(
     """It comes after everything was checked, while the claim is being written."""
     await on.focus_window()
     count = await on.button("Count")
-    operations = on.hand.host.parts.operations
-    claim = operations.claim
-
-    async def claim_and_ask(*arguments: Any) -> Any:
-        written = await claim(*arguments)
-        await on.change("dialog_open", modal=True)
-        await on.change("sync")
-        return written
-
-    monkeypatch.setattr(operations, "claim", claim_and_ask)
+    at_the_last_moment(on, monkeypatch, lambda: on.change("dialog_open", modal=True))
     reply = await on.act(action, count)
     await on.app.settle()
     assert on.effects("press") == []
@@ -173,19 +232,14 @@ async def test_c06_a_click_never_lands_on_what_came_to_its_place(
     await on.place(40, 40)
     await on.focus_window()
     count = await on.button("Count")
-    operations = on.hand.host.parts.operations
-    claim = operations.claim
 
-    async def claim_and_move(*arguments: Any) -> Any:
-        written = await claim(*arguments)
+    async def move() -> None:
         if moved == "the element":
             await on.change("show", control="later", visible=False)
-            await on.change("sync")
         else:
             person(desktop, "xdotool", "search", "--name", on.app.title, "windowmove", "--sync", "40", "80")
-        return written
 
-    monkeypatch.setattr(operations, "claim", claim_and_move)
+    at_the_last_moment(on, monkeypatch, move)
     reply = await on.act(Click(), count)
     await on.app.settle()
     assert [effect for effect in on.effects() if effect != ("press", "counter", "Count")] == []
