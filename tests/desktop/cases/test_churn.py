@@ -65,6 +65,7 @@ async def test_refusals_are_rare_where_nothing_that_matters_changed(churning: On
         assert happened == [expected], (what, reply)
     assert await on.change("get", control="clock") != clock
     refused = told["refused"]
+    print(f"{on.toolkit}: {dict(told)}")  # noqa: T201 - the numbers of a long run are worth seeing
     assert refused * 100 <= told.total(), wrong[:5]
     assert set(told) <= {"succeeded", "refused"}, told
 
