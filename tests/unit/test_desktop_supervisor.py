@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import selectors
 import signal
 import socket
 import time
@@ -16,6 +17,7 @@ import pytest
 from surehand.errors import InvalidRequest, Unavailable
 from surehand.runtime._desktop_client import Command, SupervisorClient
 from surehand.runtime._desktop_records import process_generation
+from surehand.runtime._desktop_supervisor import Supervisor
 
 WAIT_S = 10.0
 
@@ -234,6 +236,26 @@ def test_only_the_lock_of_this_desktop_is_released(tmp_path: Path) -> None:
         place.client.close()
         assert lock.exists() is stays
         lock.unlink(missing_ok=True)
+
+
+def test_an_event_about_what_has_just_been_closed_is_dropped() -> None:
+    supervisor = Supervisor({})
+    pipes = [os.pipe() for _ in range(2)]
+    answered = []
+
+    def answer(number: int) -> None:
+        answered.append(number)
+        for read, write in pipes:
+            supervisor.selector.unregister(read)
+            os.close(read)
+            os.close(write)
+
+    for number, (read, write) in enumerate(pipes):
+        supervisor.selector.register(read, selectors.EVENT_READ, lambda _, number=number: answer(number))
+        os.write(write, b"x")
+    supervisor.turn(WAIT_S)
+    supervisor.turn(0)
+    assert len(answered) == 1
 
 
 def test_after_the_end_every_call_says_so(tmp_path: Path) -> None:

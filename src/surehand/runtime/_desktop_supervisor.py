@@ -161,14 +161,19 @@ class Supervisor:
         owner = self._open()
         try:
             while not self.ending:
-                timeout = 0.001 if self.resolving else None
-                for key, _ in self.selector.select(timeout):
-                    key.data(key.fileobj)
+                self.turn(0.001 if self.resolving else None)
                 for child in list(self.resolving):
                     self._resolve(child)
         finally:
             self._end()
             owner.send({"event": "ended"})
+
+    def turn(self, timeout: float | None) -> None:
+        """Wait once and answer all that came; `timeout` in seconds."""
+        for key, _ in self.selector.select(timeout):
+            # An answer may close what another event of the same wait is about: a reaped child takes its pipe along.
+            if self.selector.get_map().get(key.fd) is key:
+                key.data(key.fileobj)
 
     def _open(self) -> _Channel:
         _prctl(_PR_SET_CHILD_SUBREAPER, 1)
