@@ -12,6 +12,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from surehand.adapters.atspi import calls
 from surehand.adapters.atspi.observer import AtspiObserver
 from surehand.adapters.x11.screen import X11Screen
 from surehand.adapters.x11.windows import locate
@@ -117,6 +118,24 @@ async def test_a_scaled_application_is_placed_in_device_pixels(desktop, toolkit)
         assert await clicked(desktop, observer, app, surface, "Pay 10", "pay")
         listed = await surface_of(observer, surface.title)
         assert listed.bounds[2] > 2000
+
+
+@pytest.mark.parametrize("toolkit", ["gtk3", "qt"])
+async def test_a_window_that_moved_between_being_listed_and_first_read_is_read_where_it_is(desktop, toolkit):
+    async with placed(desktop, toolkit) as (observer, _, surface):
+        observer._layout_ms = 0
+        await xdotool(desktop, "search", "--name", surface.title, "windowmove", "900", "400")
+
+        async def really():
+            found = observer.application_of(surface.surface_id)
+            path = surface.handle.removeprefix(found.owner)
+            call = found.on_bus.ask(path, calls.COMPONENT, "GetExtents", "u", calls.SCREEN_COORDINATES)
+            return calls.extents((await found.on_bus.call_many([call]))[0])
+
+        # The application knows that it moved, and nobody has listed or read it since.
+        await until(lambda extents: extents[0] > 800, really)
+        tree = await observer.read(surface.surface_id)
+        assert tree.nodes[0].bounds == await really()
 
 
 async def test_gtk_4_has_no_places_without_the_window_system(desktop):

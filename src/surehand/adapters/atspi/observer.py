@@ -243,6 +243,8 @@ class AtspiObserver:
             self._layouts_seen[application.owner + path] = application.layouts
             if now is not None:
                 self._placed_at[application.owner + path] = now
+                # The list of windows may have read its place before the window manager had placed it.
+                tree.doubt(path, entries.EXTENTS)
         await self._look()
         if places and application.owner + path in self._places_owed:
             self._places_owed.discard(application.owner + path)
