@@ -8,11 +8,10 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from surehand import limits
 from surehand.runtime.host import Host
 from surehand.testing.desktop import IsolatedDesktop
 from surehand.testing.fixture_app import TOOLKITS, FixtureApp
-from tests.desktop.cases.kit import LONG, PEOPLE, Hand, On, open_host
+from tests.desktop.cases.kit import PEOPLE, Hand, On, open_host
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -44,12 +43,3 @@ async def on(hand: Hand, app: FixtureApp) -> On:
     await app.run("rows_set", names=PEOPLE)
     await app.run("sync")
     return await On.reach(hand, app)
-
-
-@pytest.fixture
-def short_budget(monkeypatch: pytest.MonkeyPatch) -> int:
-    """Let verifications give up early, so that what never comes is not waited for long; return how early, in ms."""
-    if not LONG:
-        # Longer than any toolkit puts a handler off, and than a contradiction has to stand.
-        monkeypatch.setattr(limits, "VERIFY_BUDGET_MS_DEFAULT", 900)
-    return limits.VERIFY_BUDGET_MS_DEFAULT

@@ -18,14 +18,10 @@ from surehand.runtime.host import Host
 from surehand.testing.desktop import IsolatedDesktop
 from tests.desktop.cases.kit import LONG, UNICODE, Hand, On, appears, by_query, named
 
-pytestmark = [
-    pytest.mark.desktop,
-    pytest.mark.asyncio(loop_scope="module"),
-    pytest.mark.usefixtures("short_budget"),
-]
+pytestmark = [pytest.mark.desktop, pytest.mark.asyncio(loop_scope="module")]
 
-#: Longer than a call to an application and than a (short) verification; the whole 8 s in the long run.
-_BLOCK_MS = 8_000 if LONG else limits.APP_CALL_MS_MAX + 500
+#: Longer than a call to an application and than a verification; the whole 8 s in the long run.
+_BLOCK_MS = 8_000 if LONG else max(limits.APP_CALL_MS_MAX, limits.VERIFY_BUDGET_MS_DEFAULT) + 300
 
 
 async def test_c14_a_press_whose_handler_blocks_never_reads_as_failed_and_is_never_done_twice(on: On) -> None:

@@ -105,7 +105,6 @@ async def test_c26_a_read_and_an_action_on_others_go_on_while_one_is_being_waite
         mortal.app.resume()
 
 
-@pytest.mark.usefixtures("short_budget")
 async def test_c26_what_a_hung_application_shows_is_neither_there_nor_gone(mortal: On, hand: Hand) -> None:
     """Silence proves nothing: no verification and no wait may take it for an answer."""
     pay = await mortal.button("Pay 10")
