@@ -60,6 +60,7 @@ QUERY_REGEX_MEMORY_BYTES: Final = 1024 * 1024  # what one compiled pattern and i
 # --- text form and diffs (spec §8.5) --------------------------------------------------------------------------
 RENDER_NODES_DEFAULT: Final = 600
 RENDER_NODES_MAX: Final = 2000
+RENDER_OPENED_NODES_MAX: Final = 120  # of a window that an effect opened: a dialog whole, of more the beginning
 RENDER_BYTES_MAX: Final = 120 * 1024
 RENDER_FIELD_BYTES_MAX: Final = 256
 
@@ -68,6 +69,8 @@ SETTLE_MIN_MS: Final = 75
 SETTLE_QUIET_MS: Final = 150
 SETTLE_CAP_MS: Final = 1_000
 SETTLE_BUSY_CAP_MS: Final = 5_000
+SETTLE_VERIFIED_QUIET_MS: Final = 10  # after an effect that was read back: what else it caused comes at once
+SETTLE_VERIFIED_CAP_MS: Final = 250
 WAIT_CONDITIONS_MAX: Final = 8
 WAIT_URL_BYTES_MAX: Final = 16 * 1024  # the longest address a navigation takes
 WAIT_MS_DEFAULT: Final = 5_000

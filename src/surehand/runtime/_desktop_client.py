@@ -109,6 +109,7 @@ class SupervisorClient:
         self._lock = threading.Lock()
         self._next_key = 1
         self._programs: dict[int, Process] = {}
+        self._reason: str | None = None
         self.ready: Future[None] = Future()
         self.lost: Future[None] = Future()
         self._reader = threading.Thread(target=self._read, name="surehand-desktop", daemon=True)
@@ -168,7 +169,12 @@ class SupervisorClient:
             with self._lock:
                 socket.send_fds(self._sock, [packet], list(fds))
         except OSError as error:
-            raise Unavailable("the desktop has ended", fix="start a new one") from error
+            raise self.gone() from error
+
+    def gone(self) -> Unavailable:
+        """Return the error that says that the desktop has ended, and why as far as anybody said."""
+        why = "" if self._reason is None else f": {self._reason}"
+        return Unavailable(f"the desktop has ended{why}", fix="start a new one")
 
     def spawn(self, command: Command) -> Process:
         """Ask for a program; its `spawned` and `exited` futures tell what became of it."""
@@ -217,7 +223,16 @@ class SupervisorClient:
         if self._process is not None:
             with contextlib.suppress(subprocess.TimeoutExpired):  # `close` deals with that
                 self._process.wait(timeout=limits.DESKTOP_END_MS_MAX / 1000)
+        if self._reason is None:
+            self._reason = self._last_sign()
         self._lose()
+
+    def _last_sign(self) -> str:
+        """Say how a supervisor went that gave no reason."""
+        code = None if self._process is None else self._process.returncode
+        if code is not None and code < 0:
+            return f"its supervisor was ended by {signal.Signals(-code).name}"
+        return "its supervisor went without a word"
 
     def _hear(self, message: dict[str, Any]) -> None:
         event = message["event"]
@@ -229,7 +244,8 @@ class SupervisorClient:
         elif event == "exited" and program is not None:
             del self._programs[message["id"]]
             self._ended(program, message["code"])
-
+        elif event == "ended":
+            self._reason = str(message["reason"])
         elif event == "refused" and program is not None:
             del self._programs[message["id"]]
             self._ended(program, 127, message["error"])
@@ -242,9 +258,8 @@ class SupervisorClient:
 
     def _lose(self) -> None:
         self._sock.close()
-        gone = Unavailable("the desktop has ended", fix="start a new one")
         if not self.ready.done():
-            self.ready.set_exception(gone)
+            self.ready.set_exception(self.gone())
         for program in list(self._programs.values()):
             self._ended(program, -signal.SIGKILL)
         self._programs.clear()

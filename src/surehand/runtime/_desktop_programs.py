@@ -131,7 +131,7 @@ class Programs:
         try:
             log = log_path.open("ab")
         except FileNotFoundError as error:
-            raise Unavailable("the desktop has ended", fix="start a new one") from error
+            raise self.client.gone() from error
         with log:
             fds = {1: log.fileno(), 2: log.fileno(), **command.fds}
             return Started(self.client.spawn(msgspec.structs.replace(command, fds=fds)), log_path)

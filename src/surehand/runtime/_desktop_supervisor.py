@@ -11,7 +11,8 @@ Guarantees:
   buses), which have no file permissions: Landlock scopes them, or the program is not started.
 - The display server is asked to end after its clients are gone, so that it removes its socket; what it leaves is
   removed, but only where the display's lock names this supervisor.
-- The desktop's folder, record and control socket are removed last.
+- The desktop's folder, record and control socket are removed last; why it ended is told to everybody connected, since
+  the log goes with the folder.
 It never decides what is started or how it is confined; its owner does.
 """
 
@@ -114,6 +115,15 @@ def _descendants(pid: int) -> list[int]:
     return found
 
 
+def _defect(error: BaseException) -> str:
+    """Say where a defect is and of what type; its message may hold anything."""
+    place = error.__traceback__
+    while place is not None and place.tb_next is not None:
+        place = place.tb_next
+    where = "" if place is None else f" in {place.tb_frame.f_code.co_name}, line {place.tb_lineno}"
+    return f"a defect of its supervisor: {type(error).__name__}{where}"
+
+
 class _Child:
     """One started program: `pid` is our own child, `app_pid` the program itself once it is known."""
 
@@ -139,9 +149,9 @@ class _Channel:
         self.sock = sock
         self.is_owner = is_owner
 
-    def send(self, value: dict[str, Any]) -> None:
+    def send(self, value: dict[str, Any], flags: int = 0) -> None:
         with contextlib.suppress(OSError):
-            self.sock.send(json.dumps(value).encode())
+            self.sock.send(json.dumps(value).encode(), flags)
 
 
 class Supervisor:
@@ -152,21 +162,27 @@ class Supervisor:
         self.selector = selectors.DefaultSelector()
         self.children: dict[int, _Child] = {}
         self.resolving: list[_Child] = []
+        self.channels: list[_Channel] = []
         self.ending = False
+        self.reason = "it was never told to end"
 
     # --- the loop ---------------------------------------------------------------------------------------------
 
     def run(self) -> None:
         """Serve until the desktop must end, then remove it."""
-        owner = self._open()
+        self._open()
         try:
             while not self.ending:
                 self.turn(0.001 if self.resolving else None)
                 for child in list(self.resolving):
                     self._resolve(child)
+        except BaseException as error:
+            self.reason = _defect(error)
+            raise
         finally:
             self._end()
-            owner.send({"event": "ended"})
+            for channel in self.channels:
+                channel.send({"event": "ended", "reason": self.reason}, flags=socket.MSG_DONTWAIT)
 
     def turn(self, timeout: float | None) -> None:
         """Wait once and answer all that came; `timeout` in seconds."""
@@ -175,7 +191,7 @@ class Supervisor:
             if self.selector.get_map().get(key.fd) is key:
                 key.data(key.fileobj)
 
-    def _open(self) -> _Channel:
+    def _open(self) -> None:
         _prctl(_PR_SET_CHILD_SUBREAPER, 1)
         os.umask(0o077)
         # The lock on the folder came with this descriptor and is held for life: whoever finds the folder unlocked
@@ -188,7 +204,7 @@ class Supervisor:
         signal.set_wakeup_fd(wake_write, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            signal.signal(number, lambda *_: self._stop())
+            signal.signal(number, lambda got, _: self._stop(f"its supervisor got {signal.Signals(got).name}"))
         signal.signal(signal.SIGPIPE, signal.SIG_IGN)
         self.selector.register(wake_read, selectors.EVENT_READ, self._woken)
         channel = _Channel(socket.socket(fileno=int(self.config["fd"])), is_owner=True)
@@ -197,16 +213,15 @@ class Supervisor:
         if self.config.get("control"):
             self._open_control(self.config["control"])
         channel.send({"event": "ready"})
-        return channel
 
     def _watch_owner(self) -> None:
         # A forked child of the owner may keep the channel open; the owner's own death must still count.
         owner = int(self.config["owner_pid"])
         if os.getppid() != owner:
-            self._stop()
+            self._stop("its owner ended")
             return
         pid_fd = os.pidfd_open(owner)
-        self.selector.register(pid_fd, selectors.EVENT_READ, lambda _: self._stop())
+        self.selector.register(pid_fd, selectors.EVENT_READ, lambda _: self._stop("its owner ended"))
 
     def _open_control(self, path: str) -> None:
         listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -227,10 +242,12 @@ class Supervisor:
 
     def _listen_to(self, channel: _Channel) -> None:
         channel.sock.setblocking(True)
+        self.channels.append(channel)
         self.selector.register(channel.sock, selectors.EVENT_READ, lambda _: self._receive(channel))
 
-    def _stop(self) -> None:
-        self.ending = True
+    def _stop(self, reason: str) -> None:
+        if not self.ending:
+            self.ending, self.reason = True, reason
 
     def _woken(self, wake_fd: int) -> None:
         with contextlib.suppress(BlockingIOError):
@@ -246,9 +263,10 @@ class Supervisor:
             packet, fds, flags = b"", [], 0
         if not packet:
             self.selector.unregister(channel.sock)
+            self.channels.remove(channel)
             channel.sock.close()
             if channel.is_owner:
-                self._stop()
+                self._stop("its owner let go of it")
             return
         try:
             is_whole = not flags & (socket.MSG_TRUNC | socket.MSG_CTRUNC)
@@ -272,7 +290,7 @@ class Supervisor:
         elif message["op"] == "signal":
             self._signal(int(message["id"]), int(message["signal"]), channel, everything=bool(message["everything"]))
         elif message["op"] == "close":
-            self._stop()
+            self._stop("its owner closed it")
         else:
             raise ValueError("unknown operation")
 

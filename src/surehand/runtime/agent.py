@@ -32,14 +32,16 @@ from surehand.errors import (
 from surehand.model.actions import Hold
 from surehand.model.outcome import UNKNOWN_STATEMENT, Reply
 from surehand.model.record import to_value
-from surehand.model.request import Request
+from surehand.model.request import Batch, Request
 from surehand.model.scene import Bounds, Scene, Surface
 from surehand.model.verification import NoVerification
+from surehand.runtime import changes
 from surehand.runtime import params as p
 from surehand.runtime.parts import Parts
 from surehand.runtime.pictures import crop, paint_out
 from surehand.runtime.scenes import desk_of
 from surehand.runtime.session import Session
+from surehand.runtime.shown import still_means
 from surehand.runtime.sights import Shown, Sight, unseen, windows_of
 from surehand.runtime.views import surface_value, target_value
 from surehand.runtime.waiting import settle, wait_for
@@ -143,7 +145,10 @@ async def apps(parts: Parts, session: Session, _: p.Nothing) -> dict[str, Any]:
 
 async def surfaces(parts: Parts, session: Session, args: p.Where) -> dict[str, Any]:
     """List windows."""
-    return {"surfaces": [surface_value(surface) for surface in await surfaces_of(parts, session, args)]}
+    found = await surfaces_of(parts, session, args)
+    if args.app is None and args.surface is None:
+        session.shown.windows = {surface.surface_id for surface in found}
+    return {"surfaces": [surface_value(surface) for surface in found]}
 
 
 async def observe(parts: Parts, session: Session, args: p.Observe) -> dict[str, Any]:
@@ -159,6 +164,7 @@ async def observe(parts: Parts, session: Session, args: p.Observe) -> dict[str, 
     if args.base is not None and not args.full:
         base = session.scenes.get(args.base)
     value = _scene_value(scene, base, args)
+    session.shown.text(scene)
     parts.reads.note(session, scene.surface, "desktop.observe", value["text"], scene.generation)
     return {**value, "settled": settled}
 
@@ -207,9 +213,21 @@ async def query(parts: Parts, session: Session, args: p.Find) -> dict[str, Any]:
         parts.reads.note(session, scene.surface, "desktop.query", names, scene.generation)
         more = more or found.truncated
         matches.extend(target_value(scene, index) for index in found.indexes)
+        for index in found.indexes:
+            session.shown.match(scene, index)
         scenes.append({"surface": surface.surface_id, "scene_id": scene.scene_id, "generation": scene.generation})
     most = args.query.max_results
     return {"matches": matches[:most], "scenes": scenes, "truncated": more or len(matches) > most}
+
+
+async def refs(parts: Parts, session: Session, args: p.Labels) -> dict[str, Any]:
+    """Turn labels into references to what is there now, as long as they mean what the caller was shown."""
+    found: dict[str, dict[str, Any]] = {}
+    for label in args.labels:
+        meaning = session.shown.meaning(label)
+        scene = await parts.scenes.observe(session, meaning.surface_id)
+        found[label] = {**target_value(scene, still_means(meaning, scene)), "surface": meaning.surface_id}
+    return {"refs": found}
 
 
 async def read_text(parts: Parts, session: Session, args: p.ReadText) -> dict[str, Any]:
@@ -302,47 +320,19 @@ async def propose(parts: Parts, session: Session, args: p.Propose) -> dict[str, 
 async def act(parts: Parts, session: Session, args: p.Act) -> dict[str, Any]:
     """Run one request; with `observe_after` also say what it changed."""
     _will_hold(session, args.request)
-    before = _before(session, args.request) if args.observe_after else None
+    seen = await changes.before(parts, session, [args.request]) if args.observe_after else None
     reply = await parts.gateway.act(session, args.request, wait_approval_ms=args.wait_approval_ms)
-    if before is not None and reply.terminal is not None:
+    if seen is not None and reply.terminal is not None:
         # Whoever gives up now still hears the outcome; only the look is dropped.
         with contextlib.suppress(asyncio.CancelledError):
-            reply = await _with_diff(parts, session, before, reply)
+            change = await changes.after(parts, session, seen, [reply])
+            reply = msgspec.structs.replace(reply, output={**(reply.output or {}), "after": change})
     return _reply_value(reply)
 
 
 def _will_hold(session: Session, request: Request) -> None:
     # Before it is tried: a connection that breaks in the middle must leave nothing down either.
     session.holds = session.holds or isinstance(request.action, Hold)
-
-
-def _before(session: Session, request: Request) -> Scene | None:
-    scene_id = getattr(request.target, "scene_id", None)
-    if scene_id is not None:
-        return session.scenes.get(scene_id)
-    return session.latest.get(str(getattr(request.target, "surface", getattr(request.target, "ref", ""))))
-
-
-async def _with_diff(parts: Parts, session: Session, before: Scene, reply: Reply) -> Reply:
-    """Attach the change; a failing look never takes a result away."""
-    try:
-        surface_id = before.surface.surface_id
-        await settle(desk_of(session).observer_of(surface_id), surface_id, parts.clock)
-        after = await parts.scenes.observe(session, surface_id)
-    except SurehandError as error:
-        output = {**(reply.output or {}), "after": {"error": error.to_value()}}
-    else:
-        changed = diff(before, after)
-        output = {
-            **(reply.output or {}),
-            "after": {
-                "scene_id": after.scene_id,
-                "generation": after.generation,
-                "kind": "full" if changed.full else "diff",
-                "text": changed.text,
-            },
-        }
-    return msgspec.structs.replace(reply, output=output)
 
 
 def _reply_value(reply: Reply) -> dict[str, Any]:
@@ -359,10 +349,23 @@ def _reply_value(reply: Reply) -> dict[str, Any]:
 
 async def batch(parts: Parts, session: Session, args: p.RunBatch) -> dict[str, Any]:
     """Run steps one after another until one does not succeed or the caller gives up (spec §5.5)."""
+    seen = await changes.before(parts, session, args.batch.steps) if args.observe_after else None
+    replies, stopped_by = await _run_steps(parts, session, args.batch)
+    value: dict[str, Any] = {"replies": [_reply_value(reply) for reply in replies]}
+    if stopped_by is not None:
+        value["stopped_by"] = stopped_by
+    ended = [reply for reply in replies if reply.terminal is not None]
+    if seen is not None and ended:
+        with contextlib.suppress(asyncio.CancelledError):
+            value["after"] = await changes.after(parts, session, seen, ended)
+    return value
+
+
+async def _run_steps(parts: Parts, session: Session, batch: Batch) -> tuple[list[Reply], str | None]:
     task = asyncio.current_task()
-    replies: list[dict[str, Any]] = []
-    for index, step in enumerate(args.batch.steps):
-        request = msgspec.structs.replace(step, operation_id=step_id(args.batch, index))
+    replies: list[Reply] = []
+    for index, step in enumerate(batch.steps):
+        request = msgspec.structs.replace(step, operation_id=step_id(batch, index))
         _will_hold(session, request)
         try:
             reply = await parts.gateway.act(session, request)
@@ -370,14 +373,14 @@ async def batch(parts: Parts, session: Session, args: p.RunBatch) -> dict[str, A
             if not replies:
                 raise
             # The steps before it happened, and must not be lost behind an error that reads as "nothing happened".
-            return {"replies": replies, "stopped_by": request.operation_id}
-        replies.append(_reply_value(reply))
+            return replies, request.operation_id
+        replies.append(reply)
         unasked = isinstance(request.verification or default_expectation(request.action, None), NoVerification)
         given_up = task is not None and task.cancelling() > 0
-        stop = given_up or next_step(reply, args.batch.on_refusal, asked_for_none=unasked) == "stop"
-        if stop and index + 1 < len(args.batch.steps):
-            return {"replies": replies, "stopped_by": request.operation_id}
-    return {"replies": replies}
+        stop = given_up or next_step(reply, batch.on_refusal, asked_for_none=unasked) == "stop"
+        if stop and index + 1 < len(batch.steps):
+            return replies, request.operation_id
+    return replies, None
 
 
 async def status(parts: Parts, session: Session, args: p.OperationName) -> dict[str, Any]:
@@ -416,6 +419,7 @@ async def end_session(_: Parts, session: Session, __: p.Nothing) -> dict[str, An
     """Forget everything the session has seen; its references are stale from now on."""
     session.scenes.clear()
     session.latest.clear()
+    session.shown.clear()
     session.sights.clear()
     return {"ended": True}
 
@@ -426,6 +430,7 @@ AGENT: Final[dict[str, tuple[type[Any], Method]]] = {
     "surfaces": (p.Where, surfaces),
     "observe": (p.Observe, observe),
     "query": (p.Find, query),
+    "refs": (p.Labels, refs),
     "read_text": (p.ReadText, read_text),
     "screenshot": (p.TakePicture, screenshot),
     "wait": (p.Wait, wait),

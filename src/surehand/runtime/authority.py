@@ -97,7 +97,15 @@ class Authority:
             raise AuthorityDenied("the operator configured no authority for this principal", gate="authority")
         now = self._clock.monotonic_ms()
         spent = self._spent.get(run.principal) or rules.Spent(started_at_ms=now)
-        self._spent[run.principal] = rules.check_budget(ceiling, spent, risk=_raised_risk(run), now_ms=now)
+        risk = _raised_risk(run)
+        self._spent[run.principal] = rules.check_budget(ceiling, spent, risk=risk, now_ms=now)
+        run.counted = risk
+
+    def give_back(self, run: Run) -> None:
+        """Take an operation that ended as a refusal out of its principal's budget; a budget is of effects."""
+        risk, run.counted = run.counted, None
+        if risk is not None:
+            self._spent[run.principal] = rules.given_back(self._spent[run.principal], risk=risk)
 
     def decide(self, document: PolicyInput, decision_id: str) -> Decision:
         """Ask policy, with and without what was observed."""

@@ -55,7 +55,19 @@ class Desks:
             records = list_desktops()
             if wish is None:
                 return await self._attach(records[0]) if len(records) == 1 else None
-            return await self._attach(find_desktop(wish))
+            return await self._attach(self._found(wish))
+
+    def _found(self, name: str) -> DesktopRecord:
+        """Return the running desktop of that name.
+
+        Raises:
+            Unavailable: there is none; of one that this daemon started it says why it ended.
+        """
+        try:
+            return find_desktop(name)
+        except Unavailable as error:
+            owned = self._owned.get(name)
+            raise (error if owned is None or owned.is_running else owned.gone()) from error.__cause__
 
     def _check_room(self) -> None:
         """Refuse to start yet another desktop for an agent: each one is a display server that outlives its session."""
@@ -124,9 +136,9 @@ class Desks:
     async def launch(self, name: str, argv: tuple[str, ...]) -> int:
         """Start a program in a desktop and return its pid."""
         owned = self._owned.get(name)
-        if owned is not None:
+        if owned is not None and owned.is_running:
             return (await owned.launch(list(argv))).pid
-        return await launch_in(find_desktop(name), argv)
+        return await launch_in(self._found(name), argv)
 
     def listed(self) -> list[dict[str, Any]]:
         """Return every desktop of this user that can be named."""

@@ -246,6 +246,10 @@ class IsolatedDesktop:
         """Wait until it has ended, whoever ended it."""
         await settled(self._programs.client.lost)
 
+    def gone(self) -> Unavailable:
+        """Return the error that says that it has ended, and why."""
+        return self._programs.client.gone()
+
     # --- programs -----------------------------------------------------------------------------------------------
 
     async def launch(

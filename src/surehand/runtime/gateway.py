@@ -517,6 +517,7 @@ class Gateway:
 
     async def _release(self, run: Run, error: Exception) -> Reply:
         """Nothing was done: free the id, durably, and refuse."""
+        self.authority.give_back(run)
         if not isinstance(error, SurehandError):
             log_defect(_log, "the actor failed before entering", error)
             error = InternalError("a defect of Surehand; nothing was done")
@@ -530,6 +531,7 @@ class Gateway:
 
     async def _refuse(self, run: Run, error: SurehandError) -> Reply:
         """Record a refusal and say which gate it was."""
+        self.authority.give_back(run)
         if error.gate is None:
             error.gate = str(_gate_of(run))
         try:
@@ -579,7 +581,7 @@ def _check_allowed(decision: Decision) -> None:
         raise PolicyDenied(
             decision.reason,
             gate=Gate.POLICY,
-            fix="ask the operator; `surehand policy explain` names the rule",
+            fix="ask the operator, who wrote the rule or can write another one",
             details={"rule": decision.rule, "revision": decision.policy_revision},
         )
 

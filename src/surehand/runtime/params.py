@@ -64,9 +64,21 @@ class Propose(Record, frozen=True, kw_only=True):
 
 
 class RunBatch(Record, frozen=True, kw_only=True):
-    """A batch."""
+    """A batch; with `observe_after` also what it changed in the windows it was aimed at."""
 
     batch: Batch
+    observe_after: bool = False
+
+
+class Labels(Record, frozen=True, kw_only=True):
+    """Elements as the caller was shown them."""
+
+    labels: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        check_count("labels", len(self.labels), 1, limits.BATCH_STEPS_MAX)
+        for label in self.labels:
+            check_identifier("label", label)
 
 
 class ReadText(Record, frozen=True, kw_only=True):

@@ -14,6 +14,7 @@ from surehand.core.hashing import Digest
 from surehand.core.history import Claimed
 from surehand.core.lifecycle import Happening, Operation
 from surehand.core.outcome import Ending
+from surehand.core.policy.model import Risk
 from surehand.errors import Cancelled, Timeout
 from surehand.model.decision import Decision, Permit, PolicyInput
 from surehand.model.outcome import Effect, Evidence, Receipt, Reply
@@ -55,6 +56,8 @@ class Run:
     before_hash: str | None = None
     after_hash: str | None = None
     secret: str | None = None
+    #: The risk under which it counts against its principal's budget, from just before the claim on.
+    counted: Risk | None = None
     warnings: list[str] = field(default_factory=list)
 
     @property

@@ -40,6 +40,7 @@ class Scenes:
         known = {surface.surface_id for surface in found} | desk_of(session).silent.keys()
         for gone in session.latest.keys() - known:
             del session.latest[gone]
+            session.shown.forget(gone)
         session.labels = forget(session.labels, session.labels.surfaces.keys() - known)
         return tuple(found)
 

@@ -18,6 +18,7 @@ from surehand.core.scene.labels import LabelTable
 from surehand.errors import SurehandError, Unavailable, WindowNotFound
 from surehand.model.scene import Scene, Surface
 from surehand.ports import Actor, Interruptions, Observer, Screen
+from surehand.runtime.shown import Shown
 from surehand.runtime.sights import Sights
 
 #: Scenes a session may still refer to; older ones are stale anyway after 30 s.
@@ -144,6 +145,8 @@ class Session:
     labels: LabelTable = field(default_factory=LabelTable)
     scenes: OrderedDict[str, Scene] = field(default_factory=OrderedDict)
     latest: dict[str, Scene] = field(default_factory=dict)
+    #: What the caller was shown, by label (runtime/shown.py).
+    shown: Shown = field(default_factory=Shown)
     sights: Sights = field(default_factory=Sights)
     read_decisions: dict[tuple[str, ...], str] = field(default_factory=dict)
     scene_counter: int = 0

@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final
 
+from surehand import limits
 from surehand.core.scene import settle as settling
 from surehand.core.waiting import Sight, Wait, needs_scene, over_windows, progress
 from surehand.errors import AppNotFound, SurehandError, Unavailable, WindowNotFound
@@ -42,6 +43,18 @@ async def settle(observer: Observer, surface_id: str, clock: Clock) -> str:
         if answer.status != "wait":
             return answer.status
         await observer.changed(surface_id, version, answer.wait_ms)
+
+
+async def settle_after(observer: Observer, surface_id: str, clock: Clock) -> None:
+    """Wait until what a verified effect caused has come: a short quiet span, as the effect itself was read back."""
+    started = clock.monotonic_ms()
+    while True:
+        version = (await observer.read(surface_id)).version
+        quiet_ms = min(observer.busy(surface_id)[0], clock.monotonic_ms() - started)
+        left_ms = limits.SETTLE_VERIFIED_QUIET_MS - quiet_ms
+        if left_ms <= 0 or clock.monotonic_ms() - started >= limits.SETTLE_VERIFIED_CAP_MS:
+            return
+        await observer.changed(surface_id, version, left_ms)
 
 
 async def wait_for(

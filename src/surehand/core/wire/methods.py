@@ -13,7 +13,19 @@ Role = Literal["agent", "control"]
 
 #: Reads of an agent: no effect, so a client may ask once more after a reconnect.
 READS: Final = frozenset(
-    {"capabilities", "apps", "surfaces", "observe", "query", "propose", "read_text", "screenshot", "wait", "status"}
+    {
+        "capabilities",
+        "apps",
+        "surfaces",
+        "observe",
+        "query",
+        "refs",
+        "propose",
+        "read_text",
+        "screenshot",
+        "wait",
+        "status",
+    }
 )
 
 #: What can have an effect on the desktop; sent once per presentation, found again by operation id.

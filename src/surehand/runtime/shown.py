@@ -1,0 +1,105 @@
+"""What a session was shown, so that a bare label can be acted upon: only while it means what it meant then.
+
+A person or a model names an element as `e17`, from a text it read, perhaps minutes ago. `Shown` keeps, per window, the
+scene of the last text that left the host and what queries named since; `references` turns labels into fenced
+references to what is there now, and refuses a label whose element is gone or means something else (spec §8.3). Nothing
+is re-aimed: a changed fingerprint or context is `stale_target` with the closest current candidates.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
+
+from surehand import limits
+from surehand.core.scene.describe import closest
+from surehand.core.scene.fence import index_of_label
+from surehand.errors import StaleTarget, TargetNotFound
+from surehand.model.scene import Node, Scene, SceneTarget
+
+_OBSERVE: Final = "observe the window and use the labels of that text"
+
+
+class Meaning(NamedTuple):
+    """An element as it was shown: in which window, what it was, and what it meant."""
+
+    surface_id: str
+    node: Node
+    target: SceneTarget
+
+
+@dataclass(slots=True)
+class Shown:
+    """The last text of each window, and matches of queries since."""
+
+    scenes: dict[str, Scene] = field(default_factory=dict)
+    matches: dict[str, Meaning] = field(default_factory=dict)
+    #: Every window the session was told of; None before it was told of any.
+    windows: set[str] | None = None
+
+    def text(self, scene: Scene) -> None:
+        """A text of this scene, whole or as a diff, left the host."""
+        surface_id = scene.surface.surface_id
+        self.scenes[surface_id] = scene
+        self.matches = {label: found for label, found in self.matches.items() if found.surface_id != surface_id}
+
+    def match(self, scene: Scene, index: int) -> None:
+        """One element of this scene left the host by itself."""
+        found = Meaning(scene.surface.surface_id, scene.tree.nodes[index], scene.targets[index])
+        self.matches[found.target.label] = found
+        while len(self.matches) > limits.QUERY_RESULTS_MAX:
+            del self.matches[next(iter(self.matches))]
+
+    def meaning(self, label: str) -> Meaning:
+        """Return what a label meant when it was shown last.
+
+        Raises:
+            TargetNotFound: this session was never shown it, or its window has closed since.
+        """
+        if (found := self.matches.get(label)) is not None:
+            return found
+        for surface_id, scene in self.scenes.items():
+            if (index := index_of_label(scene, label)) is not None:
+                return Meaning(surface_id, scene.tree.nodes[index], scene.targets[index])
+        raise TargetNotFound(f"{label} is in no text this session was given", fix=_OBSERVE, details={"element": label})
+
+    def forget(self, surface_id: str) -> None:
+        """The window is gone."""
+        self.scenes.pop(surface_id, None)
+        self.matches = {label: found for label, found in self.matches.items() if found.surface_id != surface_id}
+
+    def clear(self) -> None:
+        """Nothing that was shown may be named any more."""
+        self.scenes.clear()
+        self.matches.clear()
+
+
+def still_means(meaning: Meaning, now: Scene) -> int:
+    """Return where an element is now, if it still is and means what was shown.
+
+    Raises:
+        StaleTarget: it is gone or changed; names the change and the closest current candidates, as observed data.
+    """
+    label = meaning.target.label
+    index = index_of_label(now, label)
+    if index is None:
+        raise _stale(meaning, now, f"{label} is not in its window any more", {"what": "gone"})
+    target = now.targets[index]
+    if target.fingerprint_hash != meaning.target.fingerprint_hash:
+        raise _stale(meaning, now, f"{label} is something else now", {"what": "fingerprint"})
+    if target.context_hash != meaning.target.context_hash:
+        observed = {"was": meaning.target.context, "now": target.context}
+        raise _stale(meaning, now, f"{label} stands for something else now", {"what": "context"}, observed)
+    return index
+
+
+def _stale(
+    meaning: Meaning, now: Scene, message: str, details: dict[str, Any], observed: dict[str, Any] | None = None
+) -> StaleTarget:
+    candidates = closest(now, meaning.node, meaning.target.context, most=limits.CANDIDATES_MAX)
+    return StaleTarget(
+        message,
+        fix=_OBSERVE,
+        details={"element": meaning.target.label, **details},
+        observed={**(observed or {}), "candidates": candidates},
+    )
