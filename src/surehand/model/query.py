@@ -37,7 +37,10 @@ Capability = Literal[
 
 
 class TextMatch(Record, frozen=True, kw_only=True):
-    """A text and how to compare it: case-sensitive code points; `regex` is RE2, unanchored, at most 256 bytes."""
+    """A text and how to compare it: case-sensitive code points, white space of names and contexts as one blank.
+
+    `regex` is RE2, unanchored, at most 256 bytes.
+    """
 
     text: str
     match: Match = "exact"

@@ -4,11 +4,12 @@ Promises the same answer whatever the order of the filters, results in document 
 every pattern (RE2), and that nothing is ever picked for the caller: where exactly one element is asked for, several
 are an error that lists them.
 
-What the filters mean: roles also go by their aliases; texts compare exact code points and case; a context matches as
-a whole or in any one of its parts; `contains` and `contained-by` compare rectangles, as do `within` (half-open: edges
-that touch do not count) and `nearest` (distance of centres, ties in document order, judged among the elements that
-pass every other filter); `in-row` means the nearest list item, table row, tree item or card, or the cells of one row
-number. Secret values match nothing.
+What the filters mean: roles also go by their aliases; texts compare exact code points and case; in names and contexts
+any white space counts as one blank, and none at the ends, because toolkits pad and wrap what they show ("Save      ");
+a context matches as a whole or in any one of its parts; `contains` and `contained-by` compare rectangles, as do
+`within` (half-open: edges that touch do not count) and `nearest` (distance of centres, ties in document order, judged
+among the elements that pass every other filter); `in-row` means the nearest list item, table row, tree item or card,
+or the cells of one row number. Secret values match nothing.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ class Found(NamedTuple):
 class _Lookup:
     """What queries look up in one scene's tree, built on first use."""
 
-    __slots__ = ("_by_name", "_by_role", "contexts", "nodes", "tree")
+    __slots__ = ("_by_name", "_by_role", "_names", "contexts", "nodes", "tree")
 
     def __init__(self, scene: Scene) -> None:
         self.tree: Final[TreeIndex] = index_of(scene.tree)
@@ -63,6 +64,14 @@ class _Lookup:
         self.contexts: Final[Contexts] = contexts_of(scene.tree)
         self._by_role: dict[str, list[int]] | None = None
         self._by_name: dict[str, list[int]] | None = None
+        self._names: list[str] | None = None
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The name of every element as queries compare it."""
+        if self._names is None:
+            self._names = [_evened(node.name) for node in self.nodes]
+        return self._names
 
     def with_role(self, role: str) -> Sequence[int]:
         if self._by_role is None:
@@ -74,9 +83,9 @@ class _Lookup:
     def with_name(self, name: str) -> Sequence[int]:
         if self._by_name is None:
             self._by_name = {}
-            for index, node in enumerate(self.nodes):
-                self._by_name.setdefault(node.name, []).append(index)
-        return self._by_name.get(name, ())
+            for index, own in enumerate(self.names):
+                self._by_name.setdefault(own, []).append(index)
+        return self._by_name.get(_evened(name), ())
 
 
 _LOOKUPS: Final[Memo[Scene, _Lookup]] = Memo()
@@ -249,9 +258,9 @@ class _Finder:
         return 2, lambda places: [place for place in places if _intersects(nodes[place].bounds, area)]
 
     def _name(self, part: Filter) -> tuple[int, Sieve]:
-        nodes = self._lookup.nodes
-        cost, test = _text_test(part.name)
-        return cost, lambda places: _passing(places, [nodes[place].name for place in places], test)
+        names = self._lookup.names
+        cost, test = _text_test(part.name, evened=True)
+        return cost, lambda places: _passing(places, [names[place] for place in places], test)
 
     def _value(self, part: Filter) -> tuple[int, Sieve]:
         nodes = self._lookup.nodes
@@ -261,7 +270,7 @@ class _Finder:
         )
 
     def _context(self, part: Filter) -> tuple[int, Sieve]:
-        cost, test = _text_test(part.context)
+        cost, test = _text_test(part.context, evened=True)
         return cost + 1, lambda places: self._pass_context(places, test)
 
     def _pass_context(self, places: Sequence[int], test: Callable[[str], bool]) -> Sequence[int]:
@@ -273,7 +282,7 @@ class _Finder:
             context = contexts[place]
             passes = answers.get(context.hash)
             if passes is None:
-                passes = test(context.text) or any(test(part.text) for part in context.parts)
+                passes = test(_evened(context.text)) or any(test(_evened(part.text)) for part in context.parts)
                 answers[context.hash] = passes
             if passes:
                 kept.append(place)
@@ -344,9 +353,9 @@ class _Finder:
     def _passes(self, part: Filter) -> Sequence[int]:
         if part.name is not None and part.name.match == "exact" and part.name.text:
             # Wrong case or a part of the name is the usual slip.
-            folded = part.name.text.casefold()
-            nodes = self._lookup.nodes
-            return [index for index, node in enumerate(nodes) if node.name and _alike(node.name.casefold(), folded)]
+            folded = _evened(part.name.text).casefold()
+            names = self._lookup.names
+            return [index for index, name in enumerate(names) if name and _alike(name.casefold(), folded)]
         try:
             return self.matches(Query(filters=(part,)))
         except SurehandError:
@@ -382,11 +391,16 @@ def _states(states: dict[str, bool]) -> tuple[frozenset[str], frozenset[str]]:
 # --- texts -----------------------------------------------------------------------------------------------------------
 
 
-def _text_test(match: TextMatch | None) -> tuple[int, Callable[[str], bool]]:
-    """Return how dear a comparison is, and the comparison."""
+def _evened(text: str) -> str:
+    """Return text with every run of white space as one blank, and none at its ends."""
+    return " ".join(text.split())
+
+
+def _text_test(match: TextMatch | None, *, evened: bool = False) -> tuple[int, Callable[[str], bool]]:
+    """Return how dear a comparison is, and the comparison; with `evened` for texts that went through `_evened`."""
     if match is None:
         return 0, lambda _: True
-    text = match.text
+    text = _evened(match.text) if evened and match.match != "regex" else match.text
     if match.match == "exact":
         return 1, lambda candidate: candidate == text
     if match.match == "prefix":

@@ -76,6 +76,46 @@ def test_names_compare_by_code_points_and_case(form, match, text, names):
     assert [el.name for el in form.found(name(text, match))] == names
 
 
+@pytest.mark.parametrize("shown", ["Save", "Save      ", "  Save\n", "\tSave\u00a0"])
+@pytest.mark.parametrize(
+    ("match", "text"),
+    [("exact", "Save"), ("exact", " Save "), ("prefix", "Sav"), ("contains", "ave"), ("regex", "^Save$")],
+)
+def test_blanks_that_a_toolkit_pads_a_name_with_do_not_hide_it(shown, match, text):
+    save, other = El("menuitem", shown), El("menuitem", "Save As")
+    root = El("window", "W", save, other)
+    scene = Watcher(root).observe()
+    found = find(scene, Query(filters=(Filter(role="menuitem"), name(text, match))))
+    assert scene.tree.nodes[found.indexes[0]].handle == save.handle
+    assert len(found.indexes) == (1 if match in ("exact", "regex") else 2)
+
+
+def test_blanks_between_words_count_as_one_and_do_not_vanish():
+    scene = Watcher(El("window", "W", El("button", "Save\n  as"), El("button", "Saveas"))).observe()
+    assert [scene.tree.nodes[i].name for i in find(scene, Query(filters=(name("Save as"),))).indexes] == ["Save\n  as"]
+
+
+def test_two_names_that_differ_in_blanks_alone_are_ambiguous_and_none_is_taken():
+    scene = Watcher(El("window", "W", El("button", "Save"), El("button", "Save "))).observe()
+    with pytest.raises(AmbiguousTarget):
+        resolve_one(scene, Query(filters=(name("Save"),)))
+
+
+def test_the_label_around_an_element_is_found_without_its_blanks():
+    button = El("button", "Open")
+    rows = El("list", "People", El("listitem", "", El("label", "carol  "), button))
+    scene = Watcher(El("window", "W", rows)).observe()
+    found = find(scene, Query(filters=(Filter(role="button"), Filter(context=TextMatch(text="carol")))))
+    assert [scene.tree.nodes[i].handle for i in found.indexes] == [button.handle]
+
+
+def test_every_blank_of_a_value_counts(form):
+    form.entry.set(value="Ada ")
+    scene = form.watcher.observe()
+    for text, count in (("Ada", 0), ("Ada ", 1)):
+        assert len(find(scene, Query(filters=(Filter(value=TextMatch(text=text)),))).indexes) == count
+
+
 def test_composed_and_decomposed_names_differ():
     root = El("window", "W", El("button", "S\u00e0ve"))
     scene = Watcher(root).observe()
