@@ -35,7 +35,7 @@ def check(open_operation_id: str, ended_at_ms: int, reconciles: str | None, scen
     details = {"operation_id": open_operation_id}
     if reconciles != open_operation_id:
         raise ReconcileRequired(
-            "the same effect was sent before and what became of it is not known",
+            f"the same effect was sent before, as {open_operation_id}, and what became of it is not known",
             gate="idempotency",
             fix=f"Look at the application again, then send the request with reconciles={open_operation_id}, "
             "or have a person resolve that operation.",
@@ -43,7 +43,7 @@ def check(open_operation_id: str, ended_at_ms: int, reconciles: str | None, scen
         )
     if scene_observed_ms is None or scene_observed_ms <= ended_at_ms:
         raise ReconcileRequired(
-            "the scene was observed before the unknown outcome, so it cannot show what became of it",
+            f"the scene was observed before {open_operation_id} ended unknown, so it cannot show what became of it",
             gate="idempotency",
             fix="Observe the application again and use the new scene.",
             details=details,

@@ -12,6 +12,7 @@ def test_a_new_id_with_the_same_effect_is_refused_and_told_what_to_name():
     with pytest.raises(ReconcileRequired) as refused:
         check("op-1", 100, None, 200)
     assert refused.value.details == {"operation_id": "op-1"}
+    assert "op-1" in refused.value.message
     assert "reconciles=op-1" in refused.value.fix
     assert refused.value.retry_safe
 
