@@ -109,10 +109,12 @@ class Aim:
             return TargetNotFound(f"nothing matches {self}")
         if len(found) > 1:
             most = "" if len(found) <= _CANDIDATES_MAX else "at least "
+            titles = await self._titles(found)
+            lines = [describe(match, titles.get(match["surface"])) for match in found[:_CANDIDATES_MAX]]
             return AmbiguousTarget(
                 f"{most}{len(found)} elements match {self}",
-                fix="say more: a name, a context, or a parent",
-                observed={"candidates": [describe(match) for match in found[:_CANDIDATES_MAX]]},
+                fix="say more: a name, a context, or a parent" + (", or name one of the windows" if titles else ""),
+                observed={"candidates": lines},
             )
         if enabled and "enabled" not in found[0].get("states", ()):
             return TargetNotActionable(
@@ -159,6 +161,16 @@ class Aim:
             problem.observed["candidates"] = [describe(match) for match in found[:_CANDIDATES_MAX]]
             problem.fix = "the candidates have the same role; use one of their names"
         return problem
+
+    async def _titles(self, found: list[dict[str, Any]]) -> dict[str, str]:
+        """Return the titles of the windows that matches stand in, where there are several."""
+        if len({match["surface"] for match in found}) < 2:
+            return {}
+        try:
+            listed = (await self.session.ask("surfaces", self.scope))["surfaces"]
+        except SurehandError:
+            return {}  # the candidates are told without them
+        return {one["surface_id"]: str(one.get("title", "")) for one in listed}
 
     async def only_surface(self) -> str:
         """Return the id of the one window meant.
@@ -247,8 +259,8 @@ async def until_answered(
         await session.way.pause(_PAUSE_S)  # the daemon waited as long as it does; this is for one that does not
 
 
-def describe(match: dict[str, Any]) -> str:
-    """Return one line about an observed element, for lists of candidates."""
+def describe(match: dict[str, Any], window: str | None = None) -> str:
+    """Return one line about an observed element, for lists of candidates; `window` is its window's title."""
     parts = [str(match.get("label", "")), str(match.get("role", ""))]
     if match.get("name"):
         parts.append(f'"{match["name"]}"')
@@ -256,6 +268,8 @@ def describe(match: dict[str, Any]) -> str:
         parts.append(f'in "{match["context"]}"')
     if "enabled" not in match.get("states", ()):
         parts.append("(disabled)")
+    if window is not None:
+        parts.append(f'of window {match["surface"]} "{window}"')
     return " ".join(part for part in parts if part)
 
 

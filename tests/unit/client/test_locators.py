@@ -85,6 +85,21 @@ def test_several_matches_are_listed_and_none_is_taken(desk: Desk) -> None:
     assert desk.acts == []
 
 
+def test_matches_in_several_windows_are_told_apart_by_their_titles(desk: Desk) -> None:
+    async def surfaces(*_: Any) -> dict[str, Any]:
+        return {"surfaces": [{"surface_id": "w1", "title": "notes"}, {"surface_id": "w2", "title": "letters"}]}
+
+    desk.script.update(surfaces=surfaces)
+    desk.matches = [[match("e1", surface="w1"), match("e2", surface="w2")]]
+    with surehand.open() as hand, pytest.raises(AmbiguousTarget, match="one of the windows") as caught:
+        hand.app("notes").get_by_role("button").press(timeout_s=0)
+    assert caught.value.observed["candidates"] == [
+        'e1 button "Save" of window w1 "notes"',
+        'e2 button "Save" of window w2 "letters"',
+    ]
+    assert desk.acts == []
+
+
 def test_several_that_become_one_are_no_error(desk: Desk) -> None:
     desk.matches = [[match("e1"), match("e2")], [match("e2")]]
     with surehand.open() as hand:
