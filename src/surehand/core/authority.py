@@ -210,6 +210,12 @@ def check_budget(ceiling: Ceiling, spent: Spent, *, risk: Risk, now_ms: int) -> 
     return Spent(operations=spent.operations + 1, external=spent.external + external, started_at_ms=spent.started_at_ms)
 
 
+def given_back(spent: Spent, *, risk: Risk) -> Spent:
+    """Return what is spent without an operation that was counted and then refused: nothing was done."""
+    external = risk in ("external", "destructive")
+    return Spent(operations=spent.operations - 1, external=spent.external - external, started_at_ms=spent.started_at_ms)
+
+
 def _denied(message: str, fix: str | None = None) -> AuthorityDenied:
     return AuthorityDenied(message, gate="authority", fix=fix)
 

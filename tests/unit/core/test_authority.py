@@ -174,6 +174,11 @@ class TestBudget:
         with pytest.raises(BudgetExhausted):
             self.spend(ceiling, spent, now_ms=60_005)
 
+    @pytest.mark.parametrize("risk", ["read", "reversible", "external", "destructive"])
+    def test_what_is_given_back_leaves_what_was_there_before(self, risk):
+        before = Spent(operations=4, external=2, started_at_ms=7)
+        assert authority.given_back(self.spend(Ceiling(), before, risk), risk=risk) == before
+
     def test_a_budget_is_bounded(self):
         Ceiling(operations_max=limits.INTEGER_MAX)
         with pytest.raises(InvalidRequest):

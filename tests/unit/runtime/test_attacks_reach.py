@@ -18,7 +18,7 @@ from surehand import limits
 from surehand.cli.evidence import page
 from surehand.core.authority import Ceiling
 from surehand.core.hashing import text_digest
-from surehand.errors import PolicyDenied, SurehandError, Unavailable, UnsupportedAction
+from surehand.errors import PermitInvalid, PolicyDenied, SurehandError, Unavailable, UnsupportedAction
 from surehand.model.actions import Drag, SetValue
 from surehand.model.query import Filter, Query, TextMatch
 from surehand.model.record import to_value
@@ -280,6 +280,24 @@ async def test_refused_operations_do_not_use_up_the_budget_and_racing_ones_do_no
     replies = await asyncio.gather(*(world.gateway.act(world.session, request) for request in requests))
     assert [reply.status for reply in replies].count("succeeded") == 2
     assert len(world.app.effects) == 2
+
+
+async def test_what_is_refused_at_the_claim_or_the_last_fence_does_not_use_up_the_budget() -> None:
+    world = World(config=Config(ceilings=(Ceiling(operations_max=1),)))
+    world.app.before_enter = lambda: world.app.change("save", states=frozenset({"visible", "showing"}))
+    for number in range(3):
+        assert (await world.act(f"late{number}")).error["gate"] == "final_fence"
+        world.app.change("save", states=frozenset({"visible", "showing", "enabled"}))
+    world.app.before_enter = None
+    claim, world.operations.claim = world.operations.claim, _refusing
+    assert (await world.act("unclaimed")).status == "refused"
+    world.operations.claim = claim
+    assert [(await world.act(f"op{number}")).status for number in range(2)] == ["succeeded", "refused"]
+    assert len(world.app.effects) == 1
+
+
+async def _refusing(*_: Any) -> Any:
+    raise PermitInvalid("a use is exhausted")
 
 
 # --- leaks ------------------------------------------------------------------------------------------------------------
