@@ -258,6 +258,41 @@ def test_an_event_about_what_has_just_been_closed_is_dropped() -> None:
     assert len(answered) == 1
 
 
+@pytest.mark.parametrize(
+    ("number", "reason"),
+    [(signal.SIGTERM, "its supervisor got SIGTERM"), (signal.SIGKILL, "its supervisor was ended by SIGKILL")],
+)
+def test_a_desktop_that_was_ended_from_outside_says_how(tmp_path: Path, number: int, reason: str) -> None:
+    place = Place(tmp_path)
+    attached = SupervisorClient.attach(str(place.control))
+    attached.ready.result(WAIT_S)
+    os.kill(place.client.pid or 0, number)
+    place.client.lost.result(WAIT_S)
+    with pytest.raises(Unavailable, match=f"the desktop has ended: {reason}"):
+        place.client.spawn(command("/bin/true"))
+    attached.lost.result(WAIT_S)
+    # Another process's supervisor is not ours to wait for: of a killed one nothing more is known.
+    known = reason if number == signal.SIGTERM else "its supervisor went without a word"
+    with pytest.raises(Unavailable, match=known):
+        attached.spawn(command("/bin/true"))
+    place.client.close()
+
+
+def test_a_desktop_that_a_defect_ended_says_where_and_nothing_of_what_it_was_about(tmp_path: Path) -> None:
+    folder = tmp_path / "desk"
+    folder.mkdir()
+    config = {"folder": str(folder), "record": "", "control": str(tmp_path / ("secret" * 30))}
+    folder_fd = os.open(folder, os.O_RDONLY)
+    client = SupervisorClient.start(config, folder_fd, tmp_path / "log")
+    os.close(folder_fd)
+    with pytest.raises(Unavailable, match=r"a defect of its supervisor: OSError in _open_control, line \d+") as caught:
+        client.ready.result(WAIT_S)
+    assert "secret" not in str(caught.value)
+    assert "AF_UNIX path too long" in (tmp_path / "log").read_text()
+    client.close()
+    assert not folder.exists()
+
+
 def test_after_the_end_every_call_says_so(tmp_path: Path) -> None:
     place = Place(tmp_path)
     process = place.client.spawn(command("/bin/sleep", "1000"))

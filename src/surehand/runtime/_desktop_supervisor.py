@@ -170,8 +170,8 @@ class Supervisor:
 
     def run(self) -> None:
         """Serve until the desktop must end, then remove it."""
-        self._open()
         try:
+            self._open()
             while not self.ending:
                 self.turn(0.001 if self.resolving else None)
                 for child in list(self.resolving):
