@@ -27,7 +27,8 @@ def serve(
       surehand serve --config /etc/surehand/config.toml --idle-exit 0
 
     Clients start a daemon by themselves where none runs; this is for a terminal, a service manager, or a
-    configuration of your own. SUREHAND_RUNTIME_DIR chooses the folder of its sockets.
+    configuration of your own. SUREHAND_RUNTIME_DIR chooses the folder of its sockets. Where a start with --config or
+    --state-dir fails, clients do not start one with the usual configuration instead.
     """
     from surehand.daemon import entry  # noqa: PLC0415 - the daemon's own entry is loaded by this command alone
 
@@ -35,7 +36,8 @@ def serve(
         out().note(f"serving at {where.agent_socket}; Ctrl-C ends it in order")
 
     entry.set_up_logging()
-    entry.run_daemon(entry.ServeOptions(config=config, state_dir=state_dir, idle_exit_s=idle_exit), announce)
+    options = entry.ServeOptions(config=config, state_dir=state_dir, idle_exit_s=idle_exit, by_operator=True)
+    entry.run_daemon(options, announce)
     out().data({"ended": True}, "ended")
 
 

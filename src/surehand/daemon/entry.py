@@ -15,7 +15,7 @@ import os
 import pwd
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -26,8 +26,9 @@ from surehand.core.wire.places import Places, places, state_dir
 from surehand.daemon.paths import Lease, prepare
 from surehand.daemon.peer import trust_of
 from surehand.daemon.server import harden, serve
-from surehand.errors import InternalError, SurehandError
+from surehand.errors import InternalError, SurehandError, Unavailable
 from surehand.model.record import Record
+from surehand.signing.private_files import open_private, private_directory
 
 _SYSTEM_CONFIG: Final = Path("/etc/surehand/config.toml")
 _LOG_FORMAT: Final = "%(asctime)s %(levelname)s %(name)s: %(message)s"
@@ -41,6 +42,8 @@ class ServeOptions(Record, frozen=True, kw_only=True):
     state_dir: str | None = None
     idle_exit_s: float | None = None
     ready_fd: int | None = None
+    #: An operator's own command, and not a client that found no daemon.
+    by_operator: bool = False
 
 
 def home() -> Path:
@@ -79,14 +82,20 @@ async def _serve(options: ServeOptions, where: Places, word: _Word, announce: Ca
     from surehand.runtime.config import load  # noqa: PLC0415
 
     harden()
-    config = load(config_path(options.config))
+    refused = Refused(where)
+    if not options.by_operator:
+        refused.check()
+    with refused.noted(options):
+        config = load(config_path(options.config))
     trust = trust_of(config.agent_uids, config.approver_uids)
     prepare(where, foreign=trust.foreign(os.getuid()))
     # The lease comes before the journal is opened: the loser of a race must not even look at it.
     lease = await asyncio.to_thread(Lease.take, where.lease, wait_ms=_lease_wait_ms(where))
-    host = await compose.build_host(config, state_dir=_state_path(options, where))
+    with refused.noted(options):
+        host = await compose.build_host(config, state_dir=_state_path(options, where))
 
     def ready() -> None:
+        refused.forget()
         word.ready()
         announce(where)
         _log.info("ready, pid %d", os.getpid())
@@ -94,6 +103,54 @@ async def _serve(options: ServeOptions, where: Places, word: _Word, announce: Ca
     idle = options.idle_exit_s if options.idle_exit_s is not None else float(config.idle_exit_s)
     await serve(host, where, trust, idle_exit_s=idle, ready=ready, lease=lease)
     _log.info("ended")
+
+
+class Refused:
+    """The note that an operator's start with a configuration of its own failed in this folder.
+
+    A client that finds no daemon starts one with the usual configuration. Where the operator meant another one, which
+    has a mistake in it, that would open what was to stay closed; so nobody starts one until the operator did.
+    """
+
+    def __init__(self, where: Places) -> None:
+        self._path = Path(where.refused)
+
+    def check(self) -> None:
+        """Refuse to start.
+
+        Raises:
+            Unavailable: there is a note; it says which configuration failed.
+        """
+        try:
+            given = self._path.read_text("utf-8", "replace")[: limits.HELLO_BYTES_MAX]
+        except OSError:
+            return
+        raise Unavailable(
+            f"the operator's daemon for this folder did not start: {given}",
+            fix="correct that configuration and run `surehand serve` with it; a start that succeeds lifts this",
+        )
+
+    @contextlib.contextmanager
+    def noted(self, options: ServeOptions) -> Iterator[None]:
+        """Leave the note when an operator's start with a configuration or state of its own fails in here."""
+        try:
+            yield
+        except SurehandError as error:
+            if options.by_operator and (options.config or options.state_dir):
+                self._leave(f"{options.config or options.state_dir}: {error.code}")
+            raise
+
+    def _leave(self, text: str) -> None:
+        with contextlib.suppress(OSError, SurehandError):  # the start fails loudly in any case
+            if not self._path.parent.exists():
+                private_directory(self._path.parent)
+            with open_private(self._path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC) as note:
+                os.write(note, text.encode("utf-8", "surrogateescape"))
+
+    def forget(self) -> None:
+        """Lift it: a daemon serves."""
+        with contextlib.suppress(FileNotFoundError):
+            self._path.unlink()
 
 
 def _lease_wait_ms(where: Places) -> int:

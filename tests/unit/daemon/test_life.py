@@ -75,6 +75,49 @@ def test_a_client_starts_the_daemon_and_it_outlives_the_client(where: Places) ->
     assert not os.path.lexists(where.control_socket)
 
 
+def test_where_the_operators_own_start_failed_no_client_starts_another_configuration(
+    where: Places, tmp_path: Path
+) -> None:
+    """A mistake in a strict configuration must not make room for the default one (case C47)."""
+    config = tmp_path / "strict.toml"
+    config.write_text('authority = "hots"\n')
+    config.chmod(0o600)
+    for _ in range(2):
+        done = subprocess.run(
+            [*SERVE, "--config", str(config)], capture_output=True, text=True, timeout=30, check=False
+        )
+        assert done.returncode == 2
+        with pytest.raises(Unavailable, match=r"strict\.toml: invalid_request"), surehand.open():
+            pass
+        assert not os.path.lexists(where.agent_socket)
+    config.write_text('authority = "daemon"\nidle_exit_s = 0\n')
+    with subprocess.Popen([*SERVE, "--config", str(config)], stderr=subprocess.DEVNULL) as serving:
+        until(lambda: os.path.lexists(where.control_socket))
+        with surehand.open():
+            pass
+        with Control() as control:
+            control.call("stop")
+        assert serving.wait(15) == 0
+    with surehand.open():  # and from now on clients start one as ever
+        pass
+
+
+def test_a_daemon_that_runs_already_is_no_failed_configuration(where: Places, tmp_path: Path) -> None:
+    config = tmp_path / "fine.toml"
+    config.write_text("idle_exit_s = 0\n")
+    config.chmod(0o600)
+    with surehand.open():
+        done = subprocess.run(
+            [*SERVE, "--config", str(config)], capture_output=True, text=True, timeout=30, check=False
+        )
+        assert (done.returncode, "already runs" in done.stderr) == (3, True)
+    with Control() as control:
+        control.call("stop")
+    until(lambda: not os.path.lexists(where.agent_socket))
+    with surehand.open():
+        pass
+
+
 def test_of_many_clients_at_once_one_starts_the_daemon(where: Places) -> None:
     def work(_: int) -> str:
         with surehand.open() as hand:

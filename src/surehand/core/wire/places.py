@@ -28,6 +28,8 @@ class Places(Record, frozen=True, kw_only=True):
     lease: str
     start_lock: str
     log: str
+    #: Says that the operator's own start failed here; no client starts a daemon with another configuration then.
+    refused: str
 
 
 def places(environ: Mapping[str, str], uid: int) -> Places:
@@ -66,6 +68,7 @@ def places_in(runtime_dir: str, uid: int) -> Places:
         lease=f"{runtime_dir}/daemon.lease",
         start_lock=f"{runtime_dir}/start.lock",
         log=f"{runtime_dir}/daemon.log",
+        refused=f"{runtime_dir}/start.refused",
     )
 
 
