@@ -8,6 +8,7 @@ import os
 import select
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -194,6 +195,20 @@ def test_ended_at_any_moment_it_ends_everything(tmp_path: Path, when: str, numbe
     assert "Traceback" not in rest
     assert running(str(tmp_path)) == []
     assert list(tmp_path.glob("surehand-demo-*")) == []
+
+
+@pytest.mark.parametrize("module", ["story", "world", "surehand.client.control"])
+def test_ended_before_it_began_it_is_quiet(tmp_path: Path, module: str) -> None:
+    """Its imports take a third of a second; a Ctrl-C in them used to print a traceback."""
+    code = f"""
+import os, runpy, signal, sys
+sys.addaudithook(lambda event, of: event == "import" and of[0] == {module!r} and os.kill(os.getpid(), signal.SIGINT))
+runpy.run_path({str(ROOT / "examples/demo")!r}, run_name="__main__")
+"""
+    demo = [sys.executable, "-c", code]
+    done = subprocess.run(demo, env=environment(tmp_path), capture_output=True, timeout=UNTIL_S, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, b"", b"")
+    assert running(str(tmp_path)) == []
 
 
 def test_kept_it_stays_until_it_is_ended(tmp_path: Path) -> None:
