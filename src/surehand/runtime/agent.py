@@ -162,7 +162,7 @@ async def observe(parts: Parts, session: Session, args: p.Observe) -> dict[str, 
     scene = await parts.scenes.observe(session, surface.surface_id)
     base = None
     if args.base is not None and not args.full:
-        base = session.scenes.get(args.base)
+        base = session.scenes.get(args.base) or session.shown.scene(args.base)
     value = _scene_value(scene, base, args)
     session.shown.text(scene)
     parts.reads.note(session, scene.surface, "desktop.observe", value["text"], scene.generation)

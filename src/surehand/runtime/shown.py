@@ -43,6 +43,10 @@ class Shown:
         self.scenes[surface_id] = scene
         self.matches = {label: found for label, found in self.matches.items() if found.surface_id != surface_id}
 
+    def scene(self, scene_id: str) -> Scene | None:
+        """Return a scene whose text was the last of its window, however long ago."""
+        return next((scene for scene in self.scenes.values() if scene.scene_id == scene_id), None)
+
     def match(self, scene: Scene, index: int) -> None:
         """One element of this scene left the host by itself."""
         found = Meaning(scene.surface.surface_id, scene.tree.nodes[index], scene.targets[index])

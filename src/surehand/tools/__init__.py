@@ -1,0 +1,1 @@
+"""The tools of an agent, whatever they are called through: `surehand mcp` serves them, `surehand call` runs them."""

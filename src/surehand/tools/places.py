@@ -1,0 +1,128 @@
+"""How a tool names a window and an element: shared arguments, and their way to the daemon's words.
+
+A window is named by id or by its application; named by neither, it is the one looked at last. An element is named by
+the label of a text (`e17`), which must still mean what that text showed, or by what it is, which must be exactly one.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Protocol
+
+from msgspec import Meta
+
+from surehand import limits
+from surehand.client.queries import by_role, by_state, text_match
+from surehand.errors import InvalidRequest
+from surehand.model.query import Filter, Query
+from surehand.model.record import Record, to_value
+from surehand.tools.context import Context
+
+
+class Where(Record, frozen=True, kw_only=True):
+    """A window."""
+
+    window: Annotated[str | None, Meta(description="window id from list_windows")] = None
+    app: Annotated[str | None, Meta(description="or the application, e.g. mousepad; default: the window seen last")] = (
+        None
+    )
+
+
+class Find(Record, frozen=True, kw_only=True):
+    """An element by what it is."""
+
+    role: Annotated[str | None, Meta(description="button, text, menuitem …")] = None
+    name: Annotated[str | None, Meta(description="its whole name")] = None
+    contains: Annotated[str | None, Meta(description="part of its name")] = None
+    value: str | None = None
+    inside: Annotated[str | None, Meta(description='what its row or group is about, as in="…" shows')] = None
+    state: Annotated[dict[str, bool] | None, Meta(description='{"checked": true}')] = None
+
+    def filters_said(self) -> tuple[Filter, ...]:
+        """Return the filters of the one query language (spec §8.4).
+
+        Raises:
+            InvalidRequest: nothing is said, or an unknown role or state.
+        """
+        found: list[Filter] = []
+        if self.role is not None:
+            found += by_role(self.role)
+        if self.name is not None:
+            found.append(Filter(name=text_match(self.name)))
+        if self.contains is not None:
+            found.append(Filter(name=text_match(self.contains, exact=False)))
+        if self.value is not None:
+            found.append(Filter(value=text_match(self.value)))
+        if self.inside is not None:
+            found.append(Filter(context=text_match(self.inside)))
+        if self.state is not None:
+            found.append(by_state(self.state))
+        if not found:
+            raise InvalidRequest("say what to find: a role, a name, contains, value, inside or state")
+        return tuple(found)
+
+    def query(self, max_results: int = limits.CANDIDATES_MAX) -> dict[str, Any]:
+        """Return the query's JSON value."""
+        value: dict[str, Any] = to_value(Query(filters=self.filters_said(), max_results=max_results))
+        return value
+
+
+#: An element: a label that a text showed, or what it is.
+Element = str | Find
+
+
+class Placed(Protocol):
+    """Arguments that may name a window."""
+
+    @property
+    def window(self) -> str | None:
+        """A window's id."""
+
+    @property
+    def app(self) -> str | None:
+        """An application."""
+
+
+def scope(context: Context, where: Placed) -> dict[str, str]:
+    """Return the daemon's words for a window; empty where the daemon has to choose."""
+    if where.window is not None and where.app is not None:
+        raise InvalidRequest("name a window or an app, not both")
+    if where.app is not None:
+        return {"app": where.app}
+    window = where.window or context.window
+    return {} if window is None else {"surface": window}
+
+
+async def surface_of(context: Context, where: Placed) -> str:
+    """Return the id of the one window that is meant.
+
+    Raises:
+        InvalidRequest, AppNotFound, WindowNotFound: none, or several, as the daemon says.
+    """
+    meant = scope(context, where)
+    if "surface" in meant:
+        return meant["surface"]
+    found = (await context.ask("surfaces", meant))["surfaces"]
+    if len(found) > 1:
+        active = [one for one in found if "active" in one["states"]]
+        found = active if len(active) == 1 else found
+    if len(found) != 1:
+        raise InvalidRequest(
+            f"{len(found)} windows are meant",
+            fix="name one with window",
+            observed={"candidates": [f"{one['surface_id']} {one['title']}" for one in found[: limits.CANDIDATES_MAX]]},
+        )
+    return str(found[0]["surface_id"])
+
+
+async def target(context: Context, element: Element, where: Placed) -> dict[str, Any]:
+    """Return the fenced target of an element.
+
+    A label becomes a reference to what is there now, refused when it does not mean any more what was shown. What is
+    found by query is resolved at the moment it is acted upon.
+    """
+    if isinstance(element, Find):
+        return {"kind": "query", "surface": await surface_of(context, where), "query": element.query()}
+    found = (await context.ask("refs", {"labels": [element]}))["refs"][element]
+    context.window = str(found["surface"])
+    reference: dict[str, Any] = found["ref"]
+    return reference

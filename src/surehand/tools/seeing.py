@@ -1,0 +1,202 @@
+"""Tools that look: applications, windows, one window's text, and elements by what they are."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Final
+
+from msgspec import Meta
+
+from surehand import limits
+from surehand.model.query import Filter
+from surehand.model.record import Record, to_value
+from surehand.tools.context import Context
+from surehand.tools.places import Find, Where, scope
+from surehand.tools.tool import Answer, Tool
+
+_TEXT: Final = {"type": "string"}
+_LIST: Final = {"type": "array", "items": {"type": "object"}}
+
+
+class Nothing(Record, frozen=True, kw_only=True):
+    """No arguments."""
+
+
+class OfApp(Record, frozen=True, kw_only=True):
+    """Windows of one application, or all."""
+
+    app: str | None = None
+
+
+class Observe(Where, frozen=True, kw_only=True):
+    """One look at a window."""
+
+    full: Annotated[bool, Meta(description="the whole text again instead of what changed")] = False
+    max_nodes: Annotated[int, Meta(ge=1, le=limits.RENDER_NODES_MAX)] = limits.RENDER_NODES_DEFAULT
+    after_generation: Annotated[int | None, Meta(description="wait for a newer one")] = None
+    timeout_ms: Annotated[int, Meta(ge=0, le=limits.WAIT_MS_MAX)] = limits.SETTLE_CAP_MS
+
+
+class Search(Find, frozen=True, kw_only=True):
+    """Elements by what they are."""
+
+    window: str | None = None
+    app: str | None = None
+    filters: Annotated[list[Filter] | None, Meta(description="more conditions, in the query language")] = None
+    limit: Annotated[int, Meta(ge=1, le=256)] = 20
+
+
+def window_line(window: dict[str, Any]) -> str:
+    """Return one window in a line."""
+    active = " active" if "active" in window.get("states", ()) else ""
+    return f"{window['surface_id']} {window['role']} {quoted(window['title'])} app={window['app']}{active}"
+
+
+def quoted(text: str) -> str:
+    """Return observed text so that it cannot be taken for anything else."""
+    from surehand.core.scene.describe import quote  # noqa: PLC0415 - not needed by every call
+
+    return quote(text)
+
+
+async def list_apps(context: Context, _: Nothing) -> Answer:
+    """Return the applications with windows."""
+    found = await context.ask("apps", {})
+    lines = [f"{one['app']} pid={one['pid']} windows={','.join(one['surfaces'])}" for one in found["apps"]]
+    lines += [f"not answering: {one.get('app') or one.get('pid')}" for one in found["silent"]]
+    return Answer(found, "\n".join(lines) or "no application has a window; use launch_app")
+
+
+async def list_windows(context: Context, args: OfApp) -> Answer:
+    """Return the windows."""
+    found = await context.ask("surfaces", {} if args.app is None else {"app": args.app})
+    windows = [
+        {
+            "window": one["surface_id"],
+            "app": one["app"],
+            "title": one["title"],
+            "role": one["role"],
+            "active": "active" in one["states"],
+            "bounds": one.get("bounds"),
+        }
+        for one in found["surfaces"]
+    ]
+    text = "\n".join(window_line(one) for one in found["surfaces"])
+    return Answer({"windows": windows}, text or "no window is open; use launch_app")
+
+
+async def observe(context: Context, args: Observe) -> Answer:
+    """Return a window's text, or what changed since the last text of it."""
+    meant = scope(context, args)
+    params: dict[str, Any] = {**meant, "max_nodes": args.max_nodes, "full": args.full, "settle": True}
+    base = context.texts.get(meant.get("surface", ""))
+    if base is not None and not args.full:
+        params["base"] = base
+    if args.after_generation is not None:
+        params |= {"after_generation": args.after_generation, "timeout_ms": args.timeout_ms}
+    found = await context.ask(
+        "observe", params, wait_ms=limits.APP_READ_MS_MAX + max(args.timeout_ms, limits.SETTLE_BUSY_CAP_MS)
+    )
+    surface = found["surface"]
+    context.seen(surface["surface_id"], found["scene_id"])
+    data = {
+        "window": surface["surface_id"],
+        "generation": found["generation"],
+        "kind": found["kind"],
+        "text": found["text"],
+    }
+    notes = []
+    if not found["complete"]:
+        notes.append("some of the window could not be read")
+    if found["settled"] != "settled":
+        notes.append("the window is still changing")
+    if notes:
+        data["notes"] = notes
+    return Answer(data, "\n".join([found["text"], *notes]))
+
+
+async def query(context: Context, args: Search) -> Answer:
+    """Return the elements that match."""
+    more = list(args.filters or ())
+    said = any(getattr(args, name) is not None for name in Find.__struct_fields__)
+    filters = [*(args.filters_said() if said or not more else ()), *more]
+    params = {
+        **scope(context, args),
+        "query": {"filters": [to_value(one) for one in filters], "max_results": args.limit},
+    }
+    found = await context.ask("query", params)
+    surfaces = {one["scene_id"]: one["surface"] for one in found["scenes"]}
+    matches = []
+    lines = []
+    for match in found["matches"]:
+        entry = {name: match[name] for name in ("label", "role", "name", "value", "context") if match.get(name)}
+        states = [state for state in ("checked", "selected", "expanded", "focused") if state in match["states"]]
+        if "enabled" not in match["states"]:
+            states.append("disabled")
+        if states:
+            entry["states"] = states
+        entry["window"] = surfaces.get(match["ref"]["scene_id"])
+        matches.append(entry)
+        lines.append(_match_line(entry))
+    if len(surfaces) == 1:
+        context.window = next(iter(surfaces.values()))
+    if found["truncated"]:
+        lines.append("… more; say more, or raise limit")
+    data = {"matches": matches, "truncated": found["truncated"]}
+    return Answer(data, "\n".join(lines) or "nothing matches")
+
+
+def _match_line(entry: dict[str, Any]) -> str:
+    parts = [f"[{entry['label']}] {entry['role']}"]
+    if "name" in entry:
+        parts.append(quoted(entry["name"]))
+    if "value" in entry:
+        parts.append(f"value={quoted(entry['value'])}")
+    if "context" in entry:
+        parts.append(f"in={quoted(entry['context'])}")
+    return " ".join([*parts, *entry.get("states", ())])
+
+
+TOOLS: Final = (
+    Tool(
+        name="list_apps",
+        title="List applications",
+        description="Applications that have windows on this desktop.",
+        kind="read",
+        args=Nothing,
+        output={"type": "object", "properties": {"apps": _LIST}},
+        handler=list_apps,
+    ),
+    Tool(
+        name="list_windows",
+        title="List windows",
+        description="Open windows: id, role, title, application. Start here.",
+        kind="read",
+        args=OfApp,
+        output={"type": "object", "properties": {"windows": _LIST}},
+        handler=list_windows,
+        core=True,
+    ),
+    Tool(
+        name="observe",
+        title="Look at a window",
+        description=(
+            'A window as text, one element a line: [label] role "name" value states. Act on the labels. '
+            "Seen before, it is what changed since (lines ~ changed, + added, - removed)."
+        ),
+        kind="read",
+        args=Observe,
+        output={"type": "object", "properties": {"window": _TEXT, "text": _TEXT, "generation": {"type": "integer"}}},
+        handler=observe,
+        core=True,
+        aliases=("get_app_state", "snapshot", "browser_snapshot"),
+    ),
+    Tool(
+        name="query",
+        title="Find elements",
+        description="Elements of a window or application by role, name, value, state or row, without the whole text.",
+        kind="read",
+        args=Search,
+        output={"type": "object", "properties": {"matches": _LIST}},
+        handler=query,
+    ),
+)
