@@ -120,3 +120,36 @@ async def test_presses_in_a_row_are_not_dropped_by_the_toolkit(desktop: Isolated
         # Different buttons may overtake one another; none is lost.
         assert sorted(entry.control for entry in app.events("press", after=on.mark)) == ["counter"] * 3 + ["later"]
     app.close()
+
+
+async def _windows(observer: AtspiObserver, of: Surface, count: int) -> tuple[Surface, ...]:
+    """Return the windows of an application once there are so many; never is the one we know missing."""
+    async with asyncio.timeout(10):
+        while True:
+            shown = await observer.surfaces(of.app.pid)
+            assert of.surface_id in {one.surface_id for one in shown}
+            if len(shown) == count:
+                return shown
+            await asyncio.sleep(0.02)
+
+
+async def test_a_dialog_that_an_action_opened_and_waits_for_hides_nothing(desktop: IsolatedDesktop, observer):
+    """GTK 3's `gtk_dialog_run` runs a main loop inside our call, whose connection answers nothing until it is over."""
+    app = await desktop.launch(["mousepad"])
+    surface = await _window(observer, "mousepad")
+
+    async def press(where: Surface, role: str, name: str) -> str:
+        button = await _node(observer, where, lambda n: (n.role, n.name.strip()) == (role, name))
+        return (await _act(observer, where, Invoke(), button)).status
+
+    for _ in range(3):
+        assert await press(surface, "menuitem", "Save As...") == "done"
+        dialog = next(one for one in await _windows(observer, surface, 2) if one.role == "dialog")
+        # Another one meanwhile takes a connection of its own, and everything stays readable.
+        page = await _node(observer, surface, lambda n: n.role == "text" and "multiline" in n.states)
+        assert (await _act(observer, surface, SetValue(value=TEXT), page)).status == "done"
+        assert (await observer.text(surface.surface_id, page.handle, 0, -1)).text == TEXT
+        assert await observer.dead_letters() == ()
+        assert await press(dialog, "button", "Cancel") == "done"
+        await _windows(observer, surface, 1)
+    app.kill()

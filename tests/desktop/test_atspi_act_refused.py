@@ -60,6 +60,9 @@ class Interfering:
     def object_of(self, handle):
         return self._observer.object_of(handle)
 
+    async def way_to_act(self, handle):
+        return await self._observer.way_to_act(handle)
+
     async def read(self, surface_id, *, places=True):  # noqa: ARG002 - the port names it
         return await self._observer.read(surface_id)
 
@@ -128,7 +131,7 @@ async def test_the_fence_gets_the_live_nodes_it_asked_for(on: Stage):
 
 async def test_nothing_else_runs_between_the_fence_and_the_acting_call(on: Stage):
     button = await on.find("Count", "button")
-    connection, _, _ = on.observer.object_of(button.handle)
+    connection, _ = await on.observer.way_to_act(button.handle)
     sent_when_others_ran: list[int] = []
 
     def enter(_live):

@@ -28,7 +28,7 @@ from surehand.adapters.atspi import (
 )
 from surehand.adapters.atspi.acting_outcome import Verdict
 from surehand.adapters.atspi.acting_plan import Bench, Plan, Sight, action_times, checked, profile_for
-from surehand.adapters.atspi.transport import Call, Reply
+from surehand.adapters.atspi.transport import Call, Connection, Reply
 from surehand.errors import InvalidRequest, UnsupportedAction
 from surehand.model.actions import (
     Action,
@@ -51,6 +51,9 @@ __all__ = ["ALREADY", "AtspiActor"]
 
 #: What `Dispatched.detail` begins with when the wanted state was there and nothing was sent.
 ALREADY: Final = "already"
+
+#: The connection to act on, and whom to give the question that is sent behind the act.
+Way = tuple[Connection, Callable[[asyncio.Future[list[Reply]]], None]]
 
 #: GTK 4.8 answers `GrabFocus` with NotSupported, everywhere.
 _WITHOUT_FOCUS: Final = frozenset(["gtk4"])
@@ -178,6 +181,7 @@ class AtspiActor:
         bench, skill = self._bench(attempt)
         plan = await skill.plan(bench, attempt.action)
         await self._wait_for_press(plan)
+        way = await self._sight.way_to_act(bench.node.handle)
         handles = tuple(dict.fromkeys((*attempt.fence_handles, *plan.handles)))
         # Written before the fence's own reads, so that one round trip answers both.
         reading = plan.channel.connection.start_many(plan.reads) if plan.reads else None
@@ -187,7 +191,7 @@ class AtspiActor:
         attempt.enter(live)
         if acting is None:
             return Dispatched(status="done", route=plan.route, detail=f"{ALREADY} so; nothing was sent")
-        return await self._send(plan, acting, bench.toolkit)
+        return await self._send(plan, acting, bench.toolkit, way)
 
     def _bench(self, attempt: Attempt) -> tuple[Bench, _Skill]:
         skill = _SKILLS.get(type(attempt.action))
@@ -211,14 +215,15 @@ class AtspiActor:
             due = asyncio.get_running_loop().time() + again_ms / 1000
             self._counts_again.update(dict.fromkeys(plan.handles, due))
 
-    async def _send(self, plan: Plan, acting: Call, toolkit: str) -> Dispatched:
+    async def _send(self, plan: Plan, acting: Call, toolkit: str, way: Way) -> Dispatched:
         """Send the one call, in the task and turn that entered; then find out what became of it."""
-        connection = plan.channel.connection
+        connection, remember = way
         acted = connection.start_many([acting])
         # Applications handle calls in order, so an answer to this one says that the first was at least begun: a
         # handler that opens a menu of its own (Qt) or forgets to answer (GTK 4 text selection) shows at once.
         after = Call(acting.destination, acting.path, calls.ACCESSIBLE, "GetState")
         behind = connection.start_many([after])
+        remember(behind)
         await asyncio.wait([acted, behind], return_when=asyncio.FIRST_COMPLETED)
         if not acted.done():
             await asyncio.wait([acted], timeout=limits.ACTION_ACK_GRACE_MS / 1000)

@@ -7,6 +7,7 @@ and the act but the fence itself.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple, Protocol
 
@@ -32,6 +33,9 @@ class Sight(Protocol):
 
     def object_of(self, handle: str) -> tuple[Connection, str, str]:
         """Return connection, destination and path of an object."""
+
+    async def way_to_act(self, handle: str) -> tuple[Connection, Callable[[asyncio.Future[list[Reply]]], None]]:
+        """Return the connection to act on, and whom to give the question that is sent behind the act."""
 
     async def live(self, surface_id: str, handles: Sequence[str]) -> dict[str, LiveNode | None]:
         """Read nodes straight from the application."""

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
+from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 from surehand import limits
@@ -23,6 +25,7 @@ from surehand.adapters.atspi.transport import (
     Call,
     Connection,
     Failure,
+    Reply,
     Signal,
     connect,
 )
@@ -44,7 +47,14 @@ class Application:
     """One application on the bus, with its maintained tree."""
 
     def __init__(
-        self, owner: str, who: AppIdentity, toolkit: str, profile: Profile, on_bus: Channel, own: Connection | None
+        self,
+        owner: str,
+        who: AppIdentity,
+        toolkit: str,
+        profile: Profile,
+        on_bus: Channel,
+        own: Connection | None,
+        own_again: Callable[[], Awaitable[Connection | None]] | None = None,
     ) -> None:
         self.owner = owner
         self.identity = who
@@ -53,6 +63,9 @@ class Application:
         #: The way over the bus; signals come this way, so only here does an answer mean that they have arrived.
         self.on_bus = on_bus
         self.own = own
+        self._own_again = own_again
+        self._acting: Connection | None = None
+        self._acted: asyncio.Future[list[Reply]] | None = None
         self.channel = on_bus if own is None else Channel(own, "")
         self.tree = ApplicationTree(owner, self.channel, profile)
         self.lock = asyncio.Lock()
@@ -113,10 +126,36 @@ class Application:
                 [call], timeout_ms=limits.HUNG_PROBE_MS_MAX, total_ms=limits.HUNG_PROBE_MS_MAX
             )
 
+    async def way_to_act(self) -> Connection:
+        """Return the connection on which to act: apart from the one on which we read, where it offers that.
+
+        A GTK 3 handler that shows a dialog and waits for its answer does so in a main loop of its own, within our call;
+        until then nothing else on the connection of that call is answered. Reads must go on, or nobody could see the
+        dialog and answer it.
+        """
+        if self.own is None or self._own_again is None:
+            return self.channel.connection
+        if self._acted is not None and not (self._acted.done() and isinstance(self._acted.result()[0], list)):
+            self._leave_acting()
+        self._acted = None
+        if self._acting is None or self._acting.closed:
+            self._acting = await self._own_again()
+        return self._acting or self.own
+
+    def acted(self, behind: asyncio.Future[list[Reply]]) -> None:
+        """Remember the question sent behind an act: where it stays unanswered another act takes another connection."""
+        self._acted = behind
+
+    def _leave_acting(self) -> None:
+        if self._acting is not None:
+            self._acting.close()
+            self._acting = None
+
     def close(self) -> None:
-        """Let go of its socket."""
+        """Let go of its sockets."""
         self.signals += 1
         self._wake()
+        self._leave_acting()
         if self.own is not None:
             self.own.close()
 
@@ -261,7 +300,8 @@ class Bus:
             pid = own.peer_pid
         who = identity.identify(pid or 0, name)
         label = " ".join(part for part in (toolkit, version) if part)
-        return Application(owner, who, label, profile_of(toolkit, version), on_bus, own)
+        again = functools.partial(self._own_socket, address, pid)
+        return Application(owner, who, label, profile_of(toolkit, version), on_bus, own, again)
 
     async def _own_socket(self, address: str, pid: int | None) -> Connection | None:
         """Return the application's own socket, unless the bus vouches for another process than the one at its end.

@@ -540,6 +540,17 @@ class AtspiObserver:
             raise WindowNotFound("no such window", fix="list the surfaces again")
         return window.application
 
+    async def way_to_act(self, handle: str) -> tuple[Connection, Callable[[asyncio.Future[list[Reply]]], None]]:
+        """Return the connection to act on, and whom to give the question that is sent behind the act.
+
+        Raises:
+            TargetNotFound: its application is gone.
+        """
+        application = self._bus.applications.get(handle.partition("/")[0])
+        if application is None:
+            raise TargetNotFound("the element's application is gone")
+        return await application.way_to_act(), application.acted
+
     def object_of(self, handle: str) -> tuple[Connection, str, str]:
         """Return the connection, the destination to name on it ("" on an own socket) and the path of an object.
 
