@@ -71,6 +71,8 @@ SETTLE_CAP_MS: Final = 1_000
 SETTLE_BUSY_CAP_MS: Final = 5_000
 SETTLE_VERIFIED_QUIET_MS: Final = 10  # after an effect that was read back: what else it caused comes at once
 SETTLE_VERIFIED_CAP_MS: Final = 250
+SETTLE_SEEN_QUIET_MS: Final = 25  # after an effect that was not read back, once something is seen to have changed
+CHANGES_LATER_MAX: Final = 32  # windows whose change a caller may ask for after several effects
 WAIT_CONDITIONS_MAX: Final = 8
 WAIT_URL_BYTES_MAX: Final = 16 * 1024  # the longest address a navigation takes
 WAIT_MS_DEFAULT: Final = 5_000
@@ -92,6 +94,7 @@ APPROVAL_MS_MAX: Final = 24 * 3_600_000  # a yes that holds longer than a day is
 PRESENTATION_TEXT_CHARS_MAX: Final = 16 * 1024  # what a person is shown of one text; more is cut in the open
 APPROVALS_PENDING_MAX: Final = 256  # per principal: an agent cannot bury its operator
 APPROVALS_BYTES_MAX: Final = 1024 * 1024  # of all of them together: the operator's list of them fits one frame
+APPROVALS_ENDED_KEPT_MAX: Final = 1_024  # ends of questions that can still be asked for by approval id
 STANDING_USES_MAX: Final = 10_000
 POLICY_MS_MAX: Final = 5_000
 POLICY_RULES_MAX: Final = 1_000
@@ -99,10 +102,27 @@ POLICY_BYTES_MAX: Final = 1024 * 1024  # a rule file is written by a person
 POLICY_PATTERNS_MAX: Final = 256  # patterns in one condition
 POLICY_OBSERVED_CHARS_MAX: Final = 1024  # of each observed text that a rule is compared with
 KEY_BYTES_MIN: Final = 32  # a key shorter than its hash is the weak part
+APPS_CLASSIFIED_MAX: Final = 256  # applications, each under one title, whose kind is remembered
+OBLIGATIONS_HASHED_MAX: Final = 64  # different obligations whose hash is remembered; a policy has a few
 POLICY_STARS_MAX: Final = 8  # each * multiplies the cost of one comparison
 APPROVALS_NEEDED_MAX: Final = 16
 GRANT_BYTES_MAX: Final = 16 * 1024
 REASON_CHARS_MAX: Final = 1_000
+
+# --- requests to people (spec §6.4) ---------------------------------------------------------------------------
+HUMAN_TEXT_BYTES_MAX: Final = 1_000  # what an agent tells a person, and a person an agent: a paragraph
+HUMAN_SESSION_MAX: Final = 4  # open requests of one session
+HUMAN_PRINCIPAL_MAX: Final = 16  # of one principal: many sessions do not bury its operator
+HUMAN_OPEN_MAX: Final = 64  # of all: the operator's list stays readable
+HUMAN_MS_MAX: Final = 600_000  # a request that nobody has taken up by then is unanswered
+HUMAN_WAIT_MS_DEFAULT: Final = 45_000  # below the minute after which many clients give a call up
+HUMAN_WINDOWS_MAX: Final = 8  # windows whose text comes with a hand-back
+
+# --- watching (spec §11) --------------------------------------------------------------------------------------
+WATCHES_MAX: Final = 4  # watches of one session
+WATCH_SURFACES_MAX: Final = 16  # windows of one watch
+WATCH_SCENE_MS_MIN: Final = 250  # between two events about one window; what happens in between is one event
+DOCTOR_KEPT_MS: Final = 60_000  # findings about the machine are looked for again after this long
 
 # --- journal (spec §7) ----------------------------------------------------------------------------------------
 EVENT_BYTES_MAX: Final = 4 * 1024 * 1024
@@ -160,6 +180,19 @@ APP_CALL_MS_MAX: Final = 1_000  # one call to one application; only that applica
 APP_READ_MS_MAX: Final = 3_000  # one whole read of one application
 APP_PATIENCE_MS: Final = 250  # a list of all windows waits this long for a slow application, then names it
 TEXT_CHARS_PER_READ_MAX: Final = 64 * 1024  # one page of a text; the reader asks for the next
+DOCUMENT_CHARS_MAX: Final = 16 * 1024 * 1024  # of one text that is searched; more would cost the daemon its memory
+DOCUMENT_PART_CHARS: Final = 1024 * 1024  # of one answer; an application needs some ten milliseconds for it
+GRAPHEME_CHARS_MAX: Final = 64  # a page ends before a character; a longer heap of marks is cut
+FIND_PATTERN_BYTES_MAX: Final = 1_024
+FIND_MATCHES_DEFAULT: Final = 20
+FIND_MATCHES_MAX: Final = 200
+FIND_COUNTED_MAX: Final = 10_000  # matches that are counted beyond those told; a dot matches everywhere
+FIND_CONTEXT_LINES_MAX: Final = 10
+FIND_LINE_CHARS_MAX: Final = 240  # of one line told with a match; a file without line ends is one line
+TABLE_ROWS_DEFAULT: Final = 50
+TABLE_ROWS_MAX: Final = 500
+TABLE_COLUMNS_MAX: Final = 256
+TABLE_CELLS_MAX: Final = 5_000  # of one page: three questions each, a quarter of a second
 ACCESSIBILITY_JOIN_MS: Final = 1_500  # a window without accessibility is listed alone only after this long
 APP_LAYOUT_MS: Final = 500  # places are read again this long after an event: layout and animation settle unannounced
 APP_SWEEP_MS: Final = 100  # between two looks at an application whose events are incomplete, while somebody waits
@@ -219,3 +252,14 @@ FILM_INDEX_BYTES_MAX: Final = 1024 * 1024
 FILM_BYTES_MAX: Final = 128 * 1024 * 1024  # a page with more pictures than this opens in no browser
 REPORT_BYTES_MAX: Final = 8 * 1024 * 1024  # of an evidence page's records; it fits a frame, older ones are counted
 EVIDENCE_PAYLOAD_CHARS_MAX: Final = 16_384  # of each event's payload; the journal has the rest
+
+# --- MCP (spec §11.4) -----------------------------------------------------------------------------------------
+MCP_LINE_BYTES_MAX: Final = 16 * 1024 * 1024  # one message; above what any tool takes, below a memory attack
+MCP_DRAIN_MS: Final = 500  # answers under way when the client goes; nobody may be left to read them
+MCP_CLOSE_MS: Final = 2_000  # letting go of the daemon at the end
+MCP_PROGRESS_MS: Final = 1_000  # a call that takes longer says so, this often
+MCP_SESSIONS_MAX: Final = 32  # sessions of one HTTP server, each a connection to the daemon
+MCP_IDLE_MS_MAX: Final = 600_000  # a session that nobody used for ten minutes holds nothing any more
+MCP_BODY_BYTES_MAX: Final = 4 * 1024 * 1024  # one HTTP request; above the largest legal action
+MCP_CALLS_MAX: Final = 256  # calls of one file for `surehand call`
+MCP_CONFIG_BYTES_MAX: Final = 16 * 1024 * 1024  # a client's configuration; larger is something else

@@ -1,31 +1,48 @@
-"""One MCP server over one session's tools: lists them, runs them, and turns answers into results (spec §11.4, §12).
+"""One MCP server over sessions' tools: lists them, runs them, and turns answers into results (spec §11.4, §12).
 
 Holds no authority. A refusal is a result with `isError`; only a call that its own schema refuses is a protocol error.
+A call that takes longer than a second says so to a client that asked for progress. A cancelled call cancels what it
+asked of the daemon, which then dispatches nothing more for it and releases what it held.
 """
 
 from __future__ import annotations
 
+import asyncio
+import base64
+import contextlib
+import time
+from collections.abc import AsyncIterator
 from typing import Any, Final
 
 import mcp_types as types
+from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 
+from surehand import limits
+from surehand.errors import SurehandError
+from surehand.mcp.sessions import ARGUMENT, META_KEY, Found, Sessions, token_of
 from surehand.tools.catalog import INSTRUCTIONS, UsageError, call, find_tool
-from surehand.tools.context import Context
+from surehand.tools.context import Progress, silent
 from surehand.tools.schema import input_schema
-from surehand.tools.tool import Answer, Tool
+from surehand.tools.tool import Answer, Tool, refusal
 
 NAME: Final = "surehand"
 
+_Request = ServerRequestContext[Any, Any]
+_CARRIED: Final = {"type": "string", "description": "the session that the first answer named; hand it back each time"}
 
-def listing(tool: Tool) -> types.Tool:
+
+def listing(tool: Tool, *, carried: bool = False) -> types.Tool:
     """Return a tool as clients see it; annotations are conservative and decide nothing."""
+    schema = input_schema(tool.args)
+    if carried:
+        schema = {**schema, "properties": {**schema.get("properties", {}), ARGUMENT: _CARRIED}}
     return types.Tool(
         name=tool.name,
         title=tool.title,
         description=tool.description,
-        input_schema=input_schema(tool.args),
+        input_schema=schema,
         output_schema=dict(tool.output),
         annotations=types.ToolAnnotations(
             read_only_hint=tool.kind != "act",
@@ -36,30 +53,80 @@ def listing(tool: Tool) -> types.Tool:
     )
 
 
-def result(answer: Answer) -> types.CallToolResult:
+def result(answer: Answer, found: Found | None = None) -> types.CallToolResult:
     """Return an answer as a result: text first, then pictures, and the same facts as structured content."""
-    import base64  # noqa: PLC0415
-
-    content: list[Any] = [types.TextContent(type="text", text=answer.text)]
+    text, data, meta = answer.text, answer.data, None
+    if found is not None and found.token is not None:
+        meta = {META_KEY: found.token}
+        if found.fresh:
+            data = {**data, ARGUMENT: found.token}
+            text = f'{text}\nsession="{found.token}" (hand it back as the argument session with every call)'
+    content: list[Any] = [types.TextContent(type="text", text=text)]
     content += [
         types.ImageContent(type="image", data=base64.b64encode(image.data).decode(), mime_type=image.mime)
         for image in answer.images
     ]
-    return types.CallToolResult(content=content, structured_content=answer.data, is_error=answer.is_error)
+    return types.CallToolResult(content=content, structured_content=data, is_error=answer.is_error, _meta=meta)
 
 
-def build(context: Context, tools: tuple[Tool, ...], version: str) -> Server[Any]:
-    """Return a server of these tools over one session."""
-    listed = types.ListToolsResult(tools=[listing(tool) for tool in tools])
+def build(sessions: Sessions, tools: tuple[Tool, ...], version: str) -> Server[Any]:
+    """Return a server of these tools over sessions."""
+    listed = {
+        carried: types.ListToolsResult(tools=[listing(tool, carried=carried) for tool in tools])
+        for carried in (False, True)
+    }
 
-    async def list_tools(_ctx: Any, _params: Any) -> types.ListToolsResult:
-        return listed
+    async def list_tools(request: _Request, _params: Any) -> types.ListToolsResult:
+        return listed[sessions.carried(request)]
 
-    async def call_tool(_ctx: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
+    async def call_tool(request: _Request, params: types.CallToolRequestParams) -> types.CallToolResult:
         try:
             tool = find_tool(tools, params.name)
-            return result(await call(context, tool, params.arguments or {}))
+            arguments = dict(params.arguments or {})
+            token = token_of(arguments, request.meta) if sessions.carried(request) else None
+            async with sessions.use(request, token) as found, _reporting(request, tool) as progress:
+                context = found.context.for_call(request.request_id if found.ids_once else None, progress)
+                return result(await call(context, tool, arguments), found)
         except UsageError as error:
             raise MCPError(types.INVALID_PARAMS, str(error)) from error
+        except SurehandError as error:
+            return result(refusal(error))
 
     return Server(NAME, version=version, instructions=INSTRUCTIONS, on_list_tools=list_tools, on_call_tool=call_tool)
+
+
+@contextlib.asynccontextmanager
+async def _reporting(request: _Request, tool: Tool) -> AsyncIterator[Progress]:
+    """Give what a tool tells its progress to, where the client asked to hear it."""
+    if (request.meta or {}).get("progress_token") is None:
+        yield silent
+        return
+    teller = _Teller(request, tool.title)
+    task = asyncio.create_task(teller.run())
+    try:
+        yield teller.tell
+    finally:
+        task.cancel()
+
+
+class _Teller:
+    """Says once a second how a call goes; what it says only ever grows, as the protocol asks."""
+
+    def __init__(self, request: _Request, what: str) -> None:
+        self._request = request
+        self._what = what
+        self._total_ms: int | None = None
+        self._began = time.monotonic()
+
+    async def tell(self, message: str, done_ms: int, total_ms: int) -> None:  # noqa: ARG002 - our own clock counts
+        """Remember what is waited for; it is said with the next second."""
+        self._what = message
+        self._total_ms = total_ms
+
+    async def run(self) -> None:
+        """Speak each second until cancelled."""
+        while True:
+            await asyncio.sleep(limits.MCP_PROGRESS_MS / 1000)
+            passed_ms = (time.monotonic() - self._began) * 1000
+            total = None if self._total_ms is None else float(max(self._total_ms, passed_ms))
+            await self._request.session.report_progress(passed_ms, total, self._what)
