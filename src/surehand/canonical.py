@@ -34,9 +34,13 @@ def encode(value: Any) -> bytes:
     """
     _check(value, 0)
     try:
-        return orjson.dumps(value, option=_OPTIONS)
+        data = orjson.dumps(value, option=_OPTIONS)
     except TypeError as error:
         raise InvalidRequest(f"not a canonical value: {error}") from error
+    # Where all bytes are ASCII, so are the keys; only otherwise are they worth a walk.
+    if not data.isascii():
+        _check_all_keys(value)
+    return data
 
 
 def encode_record(record: msgspec.Struct) -> bytes:
@@ -46,10 +50,9 @@ def encode_record(record: msgspec.Struct) -> bytes:
 
 def _check(value: Any, depth: int) -> None:
     # Exact types, the leaves of a container in one set operation: this walk is most of what a journal append costs.
-    # The range of integers, and lone surrogates in strings, are left to orjson, which refuses both.
+    # The range of integers, lone surrogates, and keys that are no strings are left to orjson, which refuses them.
     kind = type(value)
     if kind is dict:
-        _check_keys(value)
         items = value.values()
     elif kind is list or kind is tuple:
         items = value
@@ -65,12 +68,19 @@ def _check(value: Any, depth: int) -> None:
                 _check(item, depth + 1)
 
 
-def _check_keys(value: dict[Any, Any]) -> None:
-    try:
-        names = "".join(value)
-    except TypeError as error:
-        raise InvalidRequest("an object key is not a string") from error
+def _check_all_keys(value: Any) -> None:
+    if isinstance(value, dict):
+        _check_keys(value)
+        value = value.values()
+    elif not isinstance(value, list | tuple):
+        return
+    for item in value:
+        _check_all_keys(item)
+
+
+def _check_keys(value: dict[str, Any]) -> None:
     # One look at all keys together; which of them it was does not matter to the refusal.
+    names = "".join(value)
     if not names.isascii() and max(names) >= _KEY_CHAR_END:
         raise InvalidRequest("an object key lies at or above U+D800")
 

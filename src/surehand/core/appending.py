@@ -8,7 +8,7 @@ commit are not touched by it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from surehand.core import chain
 from surehand.errors import Conflict, PermitInvalid
@@ -75,12 +75,12 @@ class Plan:
         """
         self._check_versions(drafts)
         counts = self._check_counts(keys)
-        events = []
-        for index, new in enumerate(drafts):
-            counted = chain.with_consumed(new, counts, keys) if keys and index == 0 else new
-            row = self._seal(counted)
-            context = {**new.event.context, **chain.consumed_member(counts, keys)} if counted is not new else None
-            events.append(_event(row, new, context))
+        events: list[Event] = []
+        for new in drafts:
+            counted, context = new, new.event.context
+            if keys and not events:
+                counted, context = chain.with_consumed(new, counts, keys)
+            events.append(_event(self._seal(counted), new, context))
         if events:
             self.counts.update(counts)
             self.consumed_at.update(dict.fromkeys(keys, events[0].seq))
@@ -126,7 +126,7 @@ class Plan:
         return counts
 
 
-def _event(row: chain.Row, new: chain.Draft, context: dict[str, object] | None) -> Event:
+def _event(row: chain.Row, new: chain.Draft, context: dict[str, Any]) -> Event:
     return Event(
         seq=row.seq,
         event_id=row.event_id,
@@ -135,7 +135,7 @@ def _event(row: chain.Row, new: chain.Draft, context: dict[str, object] | None) 
         type=row.type,
         occurred_at=row.occurred_at,
         actor=row.actor,
-        context=new.event.context if context is None else context,
+        context=context,
         payload=new.event.payload,
         prev_hash=row.prev_hash,
         record_hash=row.record_hash,

@@ -119,9 +119,13 @@ def consumed_member(counts: Mapping[str, int], keys: Mapping[str, int]) -> dict[
     return {CONSUMED: {key: {"use": counts[key], "of": keys[key]} for key in keys}}
 
 
-def with_consumed(first: Draft, counts: Mapping[str, int], keys: Mapping[str, int]) -> Draft:
-    """Return the draft whose context also says what the append consumed, so that the chain covers the counts."""
-    return first._replace(context=canonical.encode({**first.event.context, **consumed_member(counts, keys)}))
+def with_consumed(first: Draft, counts: Mapping[str, int], keys: Mapping[str, int]) -> tuple[Draft, dict[str, Any]]:
+    """Return the draft whose context also says what the append consumed, so that the chain covers the counts.
+
+    Beside it stands that context as a dictionary; the caller's own stays as it is.
+    """
+    context = {**first.event.context, **consumed_member(counts, keys)}
+    return Draft(first.event, canonical.encode(context), first.payload), context
 
 
 def seal(new: Draft, head: Head, *, stream_version: int, event_id: str, occurred_at: str) -> Row:
@@ -129,7 +133,7 @@ def seal(new: Draft, head: Head, *, stream_version: int, event_id: str, occurred
     event = new.event
     fields = (event.type, occurred_at, event.actor, new.context, new.payload, head.record_hash)
     unsealed = Row(head.seq + 1, event_id, event.stream, stream_version, *fields, "")
-    return unsealed._replace(record_hash=record_hash(unsealed))
+    return Row(*unsealed[:-1], record_hash(unsealed))
 
 
 def next_event(new: NewEvent, head: Head, *, stream_version: int, event_id: str, occurred_at: str) -> Event:

@@ -197,8 +197,18 @@ GATES_OF: Final[dict[State, tuple[Gate, ...]]] = {
 ENDED: Final = frozenset(state for state, row in TRANSITIONS.items() if not row)
 
 
-#: Moves that need more than the table to be legal.
-_GUARDED: Final = frozenset({_H.PERMIT_MINTED, _H.CLAIM_STORED, _H.ENTERED})
+#: What changes more than the state, or needs more than the table to be legal.
+_BEARING: Final = frozenset(
+    {
+        _H.FOUND_FRESH,
+        _H.APPROVED,
+        _H.PERMIT_MINTED,
+        _H.CLAIM_STORED,
+        _H.ENTERED,
+        _H.REFUSED,
+        _H.RELEASED,
+    }
+)
 
 
 class IllegalTransition(InternalError):
@@ -252,24 +262,38 @@ class Operation(Record, frozen=True, kw_only=True):
         Raises:
             IllegalTransition: the table has no such move, the gate is not one of this state, or the permit differs.
         """
-        after = TRANSITIONS[self.state].get(happening)
-        if after is None:
-            raise IllegalTransition(f"{happening} cannot follow {self.state}")
+        after = _after(self.state, happening)
         changes: dict[str, object] = {"state": after}
-        if happening is Happening.FOUND_FRESH and action_hash:
-            changes["action_hash"] = action_hash
-        elif happening is Happening.APPROVED:
-            changes["approved"] = True
-        elif happening in _GUARDED:
-            changes.update(self._guarded(happening, permit_nonce))
-        elif happening in (Happening.REFUSED, Happening.RELEASED):
-            changes["gate"] = self._gate(gate)
+        if happening in _BEARING:
+            changes.update(self._facts(self.state, happening, action_hash, permit_nonce, gate))
         if code is not None:
             changes["code"] = code
         return msgspec.structs.replace(self, **changes)
 
-    def _guarded(self, happening: Happening, permit_nonce: str | None) -> dict[str, object]:
-        """Check what the table alone cannot: which permit it is that is minted, consumed and entered with."""
+    def through(self, *happenings: Happening) -> Operation:
+        """Return the operation after several happenings that carry nothing, as if after one `step` for each."""
+        state = self.state
+        changes: dict[str, object] = {}
+        for happening in happenings:
+            after = _after(state, happening)
+            if happening in _BEARING:
+                changes.update(self._facts(state, happening))
+            state = after
+        return msgspec.structs.replace(self, state=state, **changes)
+
+    def _facts(
+        self,
+        state: State,
+        happening: Happening,
+        action_hash: str | None = None,
+        permit_nonce: str | None = None,
+        gate: Gate | None = None,
+    ) -> dict[str, object]:
+        """Return what a happening in `state` changes besides the state; check what the table alone cannot."""
+        if happening is Happening.FOUND_FRESH:
+            return {"action_hash": action_hash} if action_hash else {}
+        if happening is Happening.APPROVED:
+            return {"approved": True}
         if happening is Happening.PERMIT_MINTED:
             if not permit_nonce:
                 raise IllegalTransition("a minted permit has a nonce")
@@ -278,24 +302,27 @@ class Operation(Record, frozen=True, kw_only=True):
             if not permit_nonce or permit_nonce != self.permit_nonce:
                 raise IllegalTransition("the claim consumed another permit than the one this operation holds")
             return {"claimed": True}
-        if not self.claimed or not self.permit_nonce:
-            raise IllegalTransition("dispatch needs a durable claim and a consumed permit")
-        return {"entered": True}
+        if happening is Happening.ENTERED:
+            if not self.claimed or not self.permit_nonce:
+                raise IllegalTransition("dispatch needs a durable claim and a consumed permit")
+            return {"entered": True}
+        return {"gate": _gate(state, gate)}
 
-    def through(self, *happenings: Happening) -> Operation:
-        """Return the operation after several happenings that carry nothing."""
-        operation = self
-        for happening in happenings:
-            operation = operation.step(happening)
-        return operation
 
-    def _gate(self, gate: Gate | None) -> Gate:
-        gates = GATES_OF[self.state]
-        if gate is None:
-            return gates[0]
-        if gate not in gates:
-            raise IllegalTransition(f"{self.state} is not refused at {gate}")
-        return gate
+def _after(state: State, happening: Happening) -> State:
+    after = TRANSITIONS[state].get(happening)
+    if after is None:
+        raise IllegalTransition(f"{happening} cannot follow {state}")
+    return after
+
+
+def _gate(state: State, gate: Gate | None) -> Gate:
+    gates = GATES_OF[state]
+    if gate is None:
+        return gates[0]
+    if gate not in gates:
+        raise IllegalTransition(f"{state} is not refused at {gate}")
+    return gate
 
 
 def mermaid() -> str:

@@ -6,6 +6,7 @@ consumes `use_key(permit)` in the transaction of the claim, so that of two racin
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import hmac
 from typing import Final
@@ -19,6 +20,7 @@ _DOMAIN: Final = b"surehand/permit/v1\x00"
 _OBLIGATIONS_DOMAIN: Final = "surehand/obligations/v1"
 
 
+@functools.lru_cache(maxsize=limits.OBLIGATIONS_HASHED_MAX)
 def obligations_hash(obligations: Obligations) -> str:
     """Return the hash by which a permit binds the obligations of its decision."""
     return canonical.hash_record(_OBLIGATIONS_DOMAIN, obligations)

@@ -11,8 +11,8 @@ Guarantees:
 from __future__ import annotations
 
 import asyncio
+import functools
 import logging
-import secrets
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -43,6 +43,7 @@ from surehand.ports import Actor, Clock, Dispatched, Secrets
 from surehand.runtime.approvals import ApprovalNeeded, Approvals
 from surehand.runtime.attempt import LiveAttempt, StopInput
 from surehand.runtime.authority import Authority
+from surehand.runtime.chance import Chance
 from surehand.runtime.defects import log_defect
 from surehand.runtime.endings import gone_on, lost, unknown_terminal
 from surehand.runtime.facts import FactFinder
@@ -54,7 +55,8 @@ from surehand.runtime.watch import Seen, Watcher
 
 _log: Final = logging.getLogger("surehand.gateway")
 _H: Final = Happening
-#: Of a run's random digits these name its decision, the rest its permit.
+#: What is random about a run: of its hex digits the first name the decision, the rest the permit.
+_CHANCE_BYTES: Final = 24
 _DECISION_DIGITS: Final = 16
 
 
@@ -84,6 +86,7 @@ class Gateway:
     def __post_init__(self) -> None:
         self._running: dict[tuple[str, str], Run] = {}
         self._digest = hashing.text_digest(self.keys.digest)
+        self._chance = Chance(_CHANCE_BYTES)
 
     # --- callers ------------------------------------------------------------------------------------------------
 
@@ -113,25 +116,28 @@ class Gateway:
             run = self._start(session, request, wait_approval_ms)
             self._running[key] = run
             run.task = asyncio.get_running_loop().create_task(self._drive(run))
-            run.task.add_done_callback(lambda _: self._running.pop(key, None))
+            run.task.add_done_callback(functools.partial(self._forget, key, run))
         return await self._end_of(run)
+
+    def _forget(self, key: tuple[str, str], run: Run, _: asyncio.Task[Reply]) -> None:
+        del self._running[key]
+        run.ended.set()
 
     @staticmethod
     async def _end_of(run: Run) -> Reply:
         if run.task is None:
             raise InternalError("a run without a task")
         run.waiters += 1
-        while True:
+        while not run.ended.is_set():
             try:
-                return await asyncio.shield(run.task)
+                await run.ended.wait()
             except asyncio.CancelledError:
-                if run.task.cancelled():
-                    raise
                 if not run.cancelled.is_set():
                     run.waiters -= 1
                     if run.waiters:
                         raise gone_on() from None
                     run.cancelled.set()
+        return run.task.result()
 
     def cancel(self, principal: str, operation_id: str) -> bool:
         """Cancel an attempt in flight; false when there is none. What was dispatched still ends as it ends."""
@@ -176,7 +182,7 @@ class Gateway:
     def _start(self, session: Session, request: Request, wait_approval_ms: int) -> Run:
         now = self.clock.monotonic_ms()
         return Run(
-            chance=secrets.token_hex(24),
+            chance=self._chance.next(),
             request=request,
             session=session,
             started_ms=now,
@@ -286,6 +292,7 @@ class Gateway:
         salt = hashing.salt_of(run.request, self.keys.salt, run.principal)
         run.meaning = hashing.target_meaning(run.request.target, app=aimed.app, place=aimed.place, window=aimed.window)
         run.action_hash = hashing.action_hash(run.request, run.meaning, salt)
+        run.request_hash = hashing.request_hash(run.principal, run.operation_id, run.action_hash)
         return salt
 
     def _authorise(self, run: Run) -> None:
@@ -363,7 +370,7 @@ class Gateway:
         self.authority.spend(run)
         run.permit = permit.mint_permit(
             self.keys.permit,
-            request_hash=hashing.request_hash(run.principal, run.operation_id, run.action_hash),
+            request_hash=run.request_hash,
             decision_id=decision.decision_id,
             obligations_hash=permit.obligations_hash(decision.obligations),
             session=run.session.session_id,
@@ -472,7 +479,7 @@ class Gateway:
         permit.check_permit(
             self.keys.permit,
             run.permit,
-            request_hash=hashing.request_hash(run.principal, run.operation_id, run.action_hash),
+            request_hash=run.request_hash,
             decision_id=run.decision.decision_id,
             obligations_hash=permit.obligations_hash(run.decision.obligations),
             session=run.session.session_id,

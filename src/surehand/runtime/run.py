@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from surehand.core import redaction
 from surehand.core.hashing import Digest
@@ -23,12 +23,15 @@ from surehand.model.request import Request
 from surehand.runtime.resolve import Aim
 from surehand.runtime.session import Session
 
+#: Where every attempt begins.
+_PROPOSED: Final = Operation()
+
 
 @dataclass(slots=True)
 class Run:
     """The working state of `Gateway` for one attempt."""
 
-    #: 48 random hex digits: one look at the source of chance is dearer than most gates.
+    #: 48 random hex digits.
     chance: str
     request: Request
     session: Session
@@ -39,11 +42,14 @@ class Run:
     task: asyncio.Task[Reply] | None = None
     waiters: int = 0
     cancelled: asyncio.Event = field(default_factory=asyncio.Event)
+    #: Set when the task is done.
+    ended: asyncio.Event = field(default_factory=asyncio.Event)
     #: Set once `action_hash` says what is meant, or it is clear that nothing will.
     identified: asyncio.Event = field(default_factory=asyncio.Event)
-    operation: Operation = field(default_factory=Operation)
+    operation: Operation = _PROPOSED
     aim: Aim = field(default_factory=Aim)
     action_hash: str = ""
+    request_hash: str = ""
     effect: str = ""
     meaning: dict[str, Any] = field(default_factory=dict)
     reconcile_key: str = ""
@@ -93,28 +99,25 @@ class Run:
     def claim(self, digest: Digest) -> dict[str, Any]:
         """Return the payload of the claim; the texts of the request are keyed digests in it."""
         decision, permit = self.decision, self.permit
-        return {
-            key: value
-            for key, value in to_value(
-                Claimed(
-                    action_hash=self.action_hash,
-                    app=self.aim.app,
-                    place=self.aim.place,
-                    window=self.aim.window,
-                    effect=self.effect,
-                    reconcile_key=self.reconcile_key,
-                    permit_nonce="" if permit is None else permit.nonce,
-                    decision={} if decision is None else to_value(decision),
-                    request=redaction.request_value(self.request, digest),
-                    receipt=to_value(self.receipt("", "", "unknown", self.started_wall_ms)),
-                    claimed_at_ms=self.started_wall_ms,
-                    reconciles=self.request.reconciles,
-                    approval_id=self.approval_id,
-                    standing=self.standing,
-                )
-            ).items()
-            if value is not None
-        }
+        claimed: dict[str, Any] = to_value(
+            Claimed(
+                action_hash=self.action_hash,
+                app=self.aim.app,
+                place=self.aim.place,
+                window=self.aim.window,
+                effect=self.effect,
+                reconcile_key=self.reconcile_key,
+                permit_nonce="" if permit is None else permit.nonce,
+                decision={} if decision is None else to_value(decision),
+                request=redaction.request_value(self.request, digest),
+                receipt=to_value(self.receipt("", "", "unknown", self.started_wall_ms)),
+                claimed_at_ms=self.started_wall_ms,
+                reconciles=self.request.reconciles,
+                approval_id=self.approval_id,
+                standing=self.standing,
+            )
+        )
+        return claimed
 
     def refusal(self) -> dict[str, str]:
         """Return what was refused, as far as it is known; no text of the request or of a screen."""

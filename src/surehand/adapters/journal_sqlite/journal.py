@@ -16,7 +16,6 @@ import contextlib
 import os
 import queue
 import threading
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -74,9 +73,12 @@ class SqliteJournal:
         self._fault = verification.fault
         self._queue: queue.SimpleQueue[_Item | None] = queue.SimpleQueue()
         self._room = Room(limits.COMMIT_QUEUE_MAX, limits.COMMIT_QUEUE_BYTES_MAX)
-        self._waiting: Counter[str] = Counter()
+        #: The last append that waits for each stream.
+        self._waiting: dict[str, asyncio.Future[list[Event]]] = {}
         self._sieve = self._watch(_sieve_of, self._inline)
         self._closing = False
+        #: Groups that have ended, with their answers; the writer's alone.
+        self._ended: list[tuple[list[_Item], list[Answer]]] = []
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="journal-reader")
         self._thread = threading.Thread(target=self._write, name="journal-writer", daemon=True)
         self._thread.start()
@@ -161,19 +163,23 @@ class SqliteJournal:
             return []
         size = sum(len(new.payload) + len(new.context) for new in drafts)
         await self._room.enter(size)
-        loop = asyncio.get_running_loop()
-        item = _Item(Work(drafts, dict(keys)), size, loop.create_future(), loop)
         try:
             self._check_writable()
         except SurehandError:
             self._room.leave(size)
             raise
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[list[Event]] = loop.create_future()
         for new in drafts:
-            self._waiting[new.event.stream] += 1
-            if self._sieve is not None:
-                self._sieve.add(new.event.stream)
-        self._queue.put(item)
-        return await item.future
+            self._note(new.event.stream, future)
+        self._queue.put(_Item(Work(drafts, dict(keys)), size, future, loop))
+        return await future
+
+    def _note(self, stream: str, future: asyncio.Future[list[Event]]) -> None:
+        """Make the stream known before anything of it is written."""
+        if self._sieve is not None and stream not in self._waiting and stream not in self._store.ends:
+            self._sieve.add(stream)
+        self._waiting[stream] = future
 
     def known(self, stream: str) -> bool:
         """Return whether the stream has any event committed or waiting."""
@@ -256,31 +262,37 @@ class SqliteJournal:
         return await loop.run_in_executor(self._pool, lambda: self._watch(read, *arguments, **named))
 
     def _write(self) -> None:
-        """Run the writer's thread: gather what waits, commit it together, answer in one call to the loop."""
-        going = True
-        while going:
-            item = self._queue.get()
-            group: list[_Item] = []
-            size = 0
-            while item is not None:
+        """Run the writer's thread: gather what waits, commit it together, answer in one call to the loop.
+
+        Where more waits already, a group is answered when the next one is about to be committed: so the loop works
+        on the answers while the disk works on the commit.
+        """
+        while group := self._gather():
+            self._ended.append((group, self._commit([item.work for item in group])))
+            if self._queue.empty():
+                self._answer_ended()
+        self._answer_ended()
+
+    def _gather(self) -> list[_Item]:
+        """Wait for an append and take those behind it that one commit holds; nothing at the end."""
+        group: list[_Item] = []
+        size = 0
+        with contextlib.suppress(queue.Empty):
+            while (item := self._queue.get(block=not group)) is not None:
                 group.append(item)
                 size += item.size
                 if len(group) == limits.COMMIT_GROUP_MAX or size >= limits.COMMIT_GROUP_BYTES_MAX:
-                    break
-                try:
-                    item = self._queue.get_nowait()
-                except queue.Empty:
-                    break
-            going = item is not None
+                    return group
             if group:
-                self._answer(group, self._commit([item.work for item in group]))
+                self._queue.put(None)  # the end comes after this group
+        return group
 
     def _commit(self, group: list[Work]) -> list[Answer]:
         fault: SurehandError
         if self._fault is not None:
             return [_read_only(self._fault) for _ in group]
         try:
-            return self._store.commit(group)
+            return self._store.commit(group, self._answer_ended)
         except JournalRecovery as error:
             fault = self._fault = error
         except SurehandError as error:
@@ -289,10 +301,13 @@ class SqliteJournal:
             fault = self._fault = CommitUnknown(f"the journal's writer met a defect: {error!r}")
         return [_again(fault) for _ in group]
 
-    def _answer(self, group: list[_Item], answers: list[Answer]) -> None:
+    def _answer_ended(self) -> None:
+        """Answer every group that has ended and was not answered yet."""
         by_loop: dict[asyncio.AbstractEventLoop, list[tuple[_Item, Answer]]] = {}
-        for item, answer in zip(group, answers, strict=True):
-            by_loop.setdefault(item.loop, []).append((item, answer))
+        for group, answers in self._ended:
+            for item, answer in zip(group, answers, strict=True):
+                by_loop.setdefault(item.loop, []).append((item, answer))
+        self._ended.clear()
         for loop, pairs in by_loop.items():
             with contextlib.suppress(RuntimeError):  # the loop was closed, and with it everybody who waited
                 loop.call_soon_threadsafe(self._settle, pairs)
@@ -301,8 +316,7 @@ class SqliteJournal:
         for item, answer in pairs:
             self._room.leave(item.size)
             for new in item.work.drafts:
-                self._waiting[new.event.stream] -= 1
-                if not self._waiting[new.event.stream]:
+                if self._waiting.get(new.event.stream) is item.future:
                     del self._waiting[new.event.stream]
             if item.future.done():
                 continue  # its caller was cancelled

@@ -63,8 +63,12 @@ class Store:
         #: How the streams that were written last end.
         self.ends: dict[str, StreamEnd] = {}
 
-    def commit(self, group: Sequence[Work]) -> list[Answer]:
+    def commit(self, group: Sequence[Work], before_commit: Callable[[], None] = lambda: None) -> list[Answer]:
         """Write a group in one transaction and answer each append with its events or its refusal.
+
+        Args:
+            group: The appends.
+            before_commit: Called when all is written but the commit itself, which waits for the disk.
 
         Raises:
             Unavailable: nothing of the group was written.
@@ -77,6 +81,7 @@ class Store:
             plan = self._plan(group)
             answers = [self._add(plan, work) for work in group]
             self._write(plan)
+            before_commit()
         except (apsw.Error, UnicodeDecodeError) as error:
             self._roll_back()
             raise translate(self._path, error) from error

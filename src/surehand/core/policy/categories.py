@@ -6,11 +6,13 @@ that policy can be decided with and without it (spec §6.1, §6.2).
 
 from __future__ import annotations
 
+import functools
 import re
 from typing import Final
 
 import msgspec
 
+from surehand import limits
 from surehand.core.policy.model import RISKS, Risk
 from surehand.core.policy.vocabulary import CREDENTIAL_CONTROLS, GENERIC, AppLists, Words
 from surehand.model.actions import (
@@ -69,6 +71,7 @@ class AppClass(msgspec.Struct, frozen=True, kw_only=True):
     claims_to_run_commands: bool = False
 
 
+@functools.lru_cache(maxsize=limits.APPS_CLASSIFIED_MAX)
 def classify_app(
     apps: AppLists,
     identity: AppIdentity,
@@ -77,7 +80,7 @@ def classify_app(
     denied_tokens: frozenset[str] = frozenset(),
     own_pids: frozenset[int] = frozenset(),
 ) -> AppClass:
-    """Say what kind of application this is.
+    """Say what kind of application this is; worked out once for as long as it calls itself the same.
 
     Args:
         apps: The lists.
