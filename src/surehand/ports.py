@@ -15,6 +15,7 @@ from surehand.model.actions import Action
 from surehand.model.decision import Permit
 from surehand.model.events import Event, NewEvent
 from surehand.model.scene import Bounds, CapabilityFact, Capture, LiveNode, Node, Surface, Tree
+from surehand.model.tables import TableSlice
 
 # --- time and chance --------------------------------------------------------------------------------------------
 
@@ -117,6 +118,15 @@ class Observer(Protocol):
 
     async def text(self, surface_id: str, handle: str, start: int, end: int) -> TextSlice:
         """Read characters `start..end` (end −1: to the end) of an element that is not secret."""
+
+    async def document(self, surface_id: str, handle: str) -> TextSlice:
+        """Read a text that is not secret from its beginning, up to `limits.DOCUMENT_CHARS_MAX` characters."""
+
+    async def table(self, surface_id: str, handle: str, row_start: int, rows: int) -> TableSlice | None:
+        """Read rows of a table by their numbers, without looking at the others.
+
+        None where the toolkit does not offer that: then its rows are elements of the tree.
+        """
 
     async def selection(self, surface_id: str, handle: str) -> tuple[int, int] | None:
         """Return the selection of an element's text as (start, length), the caret as length 0; None if unreadable."""

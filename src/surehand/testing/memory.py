@@ -15,6 +15,7 @@ import msgspec
 from surehand.errors import Unavailable, WindowNotFound
 from surehand.model.actions import Action, Invoke, SetValue, Toggle, kind_of
 from surehand.model.scene import AppIdentity, CapabilityFact, LiveNode, Node, Surface, Tree
+from surehand.model.tables import TableSlice
 from surehand.ports import Attempt, Dispatched, TextSlice
 from surehand.runtime.session import Desk
 
@@ -167,6 +168,16 @@ class MemoryApp:
         self._check(surface_id)
         whole = self.nodes[handle].value or ""
         return TextSlice(text=whole[start : None if end < 0 else end], start=start, total_chars=len(whole))
+
+    async def document(self, surface_id: str, handle: str) -> TextSlice:
+        """Return a node's value."""
+        return await self.text(surface_id, handle, 0, -1)
+
+    async def table(self, surface_id: str, handle: str, row_start: int, rows: int) -> TableSlice | None:
+        """Return None: rows are nodes."""
+        del handle, row_start, rows
+        self._check(surface_id)
+        return None
 
     async def selection(self, surface_id: str, handle: str) -> tuple[int, int] | None:
         """Nothing is ever selected."""

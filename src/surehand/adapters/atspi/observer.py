@@ -10,26 +10,20 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hashlib
-import hmac
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final, NamedTuple
 
 from surehand import limits
-from surehand.adapters.atspi import calls, entries, letters, roles
+from surehand.adapters.atspi import calls, content, entries, letters, roles
 from surehand.adapters.atspi.bus import Application, Bus
 from surehand.adapters.atspi.calls import ROOT_PATH
 from surehand.adapters.atspi.geometry import AS_IS, NOWHERE, Placement, WindowModal, WindowOrigin, place_window
 from surehand.adapters.atspi.live import LiveReader
 from surehand.adapters.atspi.transport import Connection, Failure, Reply
 from surehand.adapters.atspi.tree import ApplicationSilent, ApplicationTree
-from surehand.errors import (
-    SecureSurface,
-    SurehandError,
-    TargetNotFound,
-    Unavailable,
-    WindowNotFound,
-)
+from surehand.errors import SecureSurface, SurehandError, TargetNotFound, Unavailable, WindowNotFound
 from surehand.model.scene import LiveNode, Surface, Tree
+from surehand.model.tables import TableSlice
 from surehand.ports import TextSlice
 
 _DIALOG_ROLES: Final = frozenset(["alert", "dialog"])
@@ -441,58 +435,41 @@ class AtspiObserver:
 
         Raises:
             SecureSurface: it is a secret, by what the application says right now.
-            TargetNotFound: the element is dead or holds no text.
+            TargetNotFound: the element is dead.
+            UnsupportedAction: it holds no text.
         """
+        application, path = await self._readable(surface_id, handle)
+        return await content.read_text(application, path, start, end, limits.TEXT_CHARS_PER_READ_MAX)
+
+    async def document(self, surface_id: str, handle: str) -> TextSlice:
+        """Read a text from its beginning, as much as is searched at once. Raises what `text` does."""
+        application, path = await self._readable(surface_id, handle)
+        return await content.read_text(application, path, 0, -1, limits.DOCUMENT_CHARS_MAX)
+
+    async def table(self, surface_id: str, handle: str, row_start: int, rows: int) -> TableSlice | None:
+        """Read rows of a table; see `ports.Observer`. Raises what `text` does."""
+        application, path = await self._readable(surface_id, handle)
+        entry = application.tree.entries.get(path)
+        if entry is None or not content.has_cells(application, entry):
+            return None
+        return await content.read_table(application, path, row_start, rows)
+
+    async def _readable(self, surface_id: str, handle: str) -> tuple[Application, str]:
+        """Return where an element is that lives and is no secret, by what its application says right now."""
         node = (await self.live(surface_id, [handle]))[handle]
         if node is None:
             raise TargetNotFound("the element is gone")
-        window = await self._window(surface_id)
-        entry = window.application.tree.entries.get(_path_of(handle, window.application) or "")
+        application = (await self._window(surface_id)).application
+        path = _path_of(handle, application) or ""
+        entry = application.tree.entries.get(path)
         if node.node.secret or (entry is not None and entry.is_password):
             raise SecureSurface("the element holds a secret")
-        return await self._text(window.application, _path_of(handle, window.application) or "", start, end)
-
-    async def _text(self, application: Application, path: str, start: int, end: int) -> TextSlice:
-        channel = application.channel
-        total = calls.integer((await channel.call_many([channel.get(path, calls.TEXT, "CharacterCount")]))[0])
-        if total is None:
-            raise TargetNotFound("the element holds no text")
-        wide = application.profile.utf16_offsets
-        if wide:  # units cannot be counted without the text before them
-            total = min(total, limits.VALUE_BYTES_MAX)
-        first, last = (0, total) if wide else _range(start, end, total)
-        text = ""
-        if last > first:
-            reply = (await channel.call_many([channel.ask(path, calls.TEXT, "GetText", "ii", first, last)]))[0]
-            if isinstance(reply, Failure) or not reply or not isinstance(reply[0], str):
-                raise Unavailable("the application does not give its text")
-            text = reply[0]
-        if wide:
-            total = len(text)
-            first, last = _range(start, end, total)
-            text = text[first:last]
-        return TextSlice(text=text, start=first, total_chars=total)
+        return application, path
 
     async def selection(self, surface_id: str, handle: str) -> tuple[int, int] | None:
         """Return an element's selection as (start, length), its caret as length 0; None where it tells neither."""
         application = (await self._window(surface_id)).application
-        channel, path = application.channel, _path_of(handle, application) or ""
-        selected, caret = await channel.call_many(
-            [channel.ask(path, calls.TEXT, "GetSelection", "i", 0), channel.get(path, calls.TEXT, "CaretOffset")]
-        )
-        at = calls.integer(caret)
-        if not isinstance(selected, Failure) and len(selected) == 2 and selected[0] != selected[1]:
-            first, last = sorted(int(place) for place in selected)
-        elif at is None or at < 0:
-            return None
-        else:
-            first = last = at
-        if application.profile.utf16_offsets:
-            text = await self._whole(application, path)
-            if text is None:
-                return None
-            first, last = (len(text.encode("utf-16-le")[: 2 * n].decode("utf-16-le", "ignore")) for n in (first, last))
-        return first, last - first
+        return await content.read_selection(application, _path_of(handle, application) or "")
 
     async def equals(self, surface_id: str, handle: str, expected: str) -> bool | None:
         """Compare an element's whole text with `expected` here; only the answer leaves. None where it is not given.
@@ -500,21 +477,7 @@ class AtspiObserver:
         Password fields of most toolkits give bullets or nothing; that is no answer, not a difference.
         """
         application = (await self._window(surface_id)).application
-        text = await self._whole(application, _path_of(handle, application) or "")
-        if text is None:
-            return None
-        if hmac.compare_digest(text.encode("utf-8", "replace"), expected.encode("utf-8", "replace")):
-            return True
-        hidden = len(set(text)) <= 1
-        return None if hidden else False
-
-    @staticmethod
-    async def _whole(application: Application, path: str) -> str | None:
-        channel = application.channel
-        reply = (await channel.call_many([channel.ask(path, calls.TEXT, "GetText", "ii", 0, -1)]))[0]
-        if isinstance(reply, Failure) or not reply or not isinstance(reply[0], str):
-            return None
-        return reply[0]
+        return await content.same_text(application, _path_of(handle, application) or "", expected)
 
     # --- who does not answer ----------------------------------------------------------------------------------
 
@@ -562,13 +525,6 @@ class AtspiObserver:
         if application is None or not slash:
             raise TargetNotFound("the element's application is gone")
         return application.channel.connection, application.channel.destination, slash + rest
-
-
-def _range(start: int, end: int, total: int) -> tuple[int, int]:
-    """Return a range inside a text, no longer than one page."""
-    first = min(max(0, start), total)
-    last = total if end < 0 else min(end, total)
-    return first, max(first, min(last, first + limits.TEXT_CHARS_PER_READ_MAX))
 
 
 def _surface_id(application: Application, path: str) -> str:

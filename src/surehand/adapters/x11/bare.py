@@ -15,6 +15,7 @@ from surehand.adapters.x11.screen import X11Screen
 from surehand.adapters.x11.windows import Snapshot, WindowInfo
 from surehand.errors import TargetNotFound, WindowNotFound
 from surehand.model.scene import AppIdentity, LiveNode, Node, Surface, Tree
+from surehand.model.tables import TableSlice
 from surehand.ports import Clock, TextSlice
 
 _ROLE: Final = "window"
@@ -110,6 +111,15 @@ class BareWindows:
         """
         del surface_id, handle, start, end
         raise TargetNotFound("the window gives no text", fix="take a screenshot")
+
+    async def document(self, surface_id: str, handle: str) -> TextSlice:
+        """Refuse like `text`."""
+        return await self.text(surface_id, handle, 0, -1)
+
+    async def table(self, surface_id: str, handle: str, row_start: int, rows: int) -> TableSlice | None:
+        """Return None: pixels are no table."""
+        del surface_id, handle, row_start, rows
+        return None
 
     async def selection(self, surface_id: str, handle: str) -> tuple[int, int] | None:
         """Return None: no selection can be read."""

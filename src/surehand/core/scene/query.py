@@ -16,15 +16,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
-from functools import lru_cache
-from typing import Any, Final, NamedTuple
-
-import re2
+from typing import Final, NamedTuple
 
 from surehand import limits
 from surehand.core.scene.context import Contexts, contexts_of
 from surehand.core.scene.describe import describe
 from surehand.core.scene.fence import index_of_label
+from surehand.core.scene.patterns import pattern
 from surehand.core.scene.rows import ACTIVE_CAPABILITIES, CONTROL_ROLES, TEXT_ROLES
 from surehand.core.scene.tree import Memo, TreeIndex, index_of
 from surehand.errors import AmbiguousTarget, InvalidRequest, SurehandError, TargetNotFound, TooLarge
@@ -407,28 +405,13 @@ def _text_test(match: TextMatch | None, *, evened: bool = False) -> tuple[int, C
         return 2, lambda candidate: candidate.startswith(text)
     if match.match == "contains":
         return 3, lambda candidate: text in candidate
-    search = _pattern(text).search
+    search = pattern(text).search
     return 5, lambda candidate: search(_as_bytes(candidate)) is not None
 
 
 def _as_bytes(text: str) -> bytes:
     """Return UTF-8; an application may show a lone surrogate, which has none."""
     return text.encode() if text.isascii() else text.encode("utf-8", "replace")
-
-
-@lru_cache(maxsize=256)
-def _pattern(text: str) -> Any:
-    options = re2.Options()
-    options.max_mem = limits.QUERY_REGEX_MEMORY_BYTES
-    options.log_errors = False
-    options.never_capture = True
-    try:
-        return re2.compile(text.encode("utf-8"), options)
-    except re2.error as error:
-        reason = error.args[0] if error.args else error
-        reason = reason.decode("utf-8", "replace") if isinstance(reason, bytes) else str(reason)
-        # Not in the message: that is kept for ever, and the pattern may hold what somebody looks for.
-        raise InvalidRequest("not a pattern RE2 takes", fix=f"{reason}; see the RE2 syntax page") from error
 
 
 # --- relations -------------------------------------------------------------------------------------------------------
