@@ -107,11 +107,27 @@ class Observer(Protocol):
     async def changed(self, surface_id: str, after_version: int, timeout_ms: int) -> bool:
         """Wait until the surface's tree has a version above `after_version`; false at the time-out."""
 
+    def mark(self, surface_id: str) -> int:
+        """Return a number that is another one after anything the surface's application said; asks nobody."""
+
+    async def stirred(self, surface_id: str, mark: int, timeout_ms: int) -> bool:
+        """Wait until `mark` is another one and read nothing; false at the time-out.
+
+        Raises:
+            WindowNotFound: the surface is unknown, or its application is gone.
+        """
+
     def busy(self, surface_id: str) -> tuple[int, bool]:
         """Return milliseconds since the surface's last event, and whether it says it is busy loading."""
 
-    async def live(self, surface_id: str, handles: Sequence[str]) -> dict[str, LiveNode | None]:
-        """Read these nodes straight from the application, pipelined, past every cache; None where dead."""
+    async def live(
+        self, surface_id: str, handles: Sequence[str], *, around: Sequence[str] = ()
+    ) -> dict[str, LiveNode | None]:
+        """Read these nodes straight from the application, pipelined, past every cache; None where dead.
+
+        `around` are more of them, of which only what says who they are, where they hang and what they show is read:
+        kind, identifier, names, texts, states, parent. Their actions and places may be missing.
+        """
 
     def windows(self, surface_id: str) -> tuple[Surface, ...]:
         """Return the windows of a surface's application as known since the last `live` or `surfaces`, at once."""

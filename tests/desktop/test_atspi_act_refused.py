@@ -66,9 +66,9 @@ class Interfering:
     async def read(self, surface_id, *, places=True):  # noqa: ARG002 - the port names it
         return await self._observer.read(surface_id)
 
-    async def live(self, surface_id, handles):
+    async def live(self, surface_id, handles, *, around=()):
         self._interfere()
-        return await self._observer.live(surface_id, handles)
+        return await self._observer.live(surface_id, handles, around=around)
 
 
 async def refused(on: Stage, action: Action, node, error: type[SurehandError], **options) -> SurehandError:

@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -30,12 +32,14 @@ from surehand.errors import (
 )
 from surehand.model.actions import Drag, Window, kind_of
 from surehand.model.request import Request
-from surehand.model.scene import Bounds, Node, Scene, Surface
+from surehand.model.scene import Bounds, LiveNode, Node, Scene, Surface
 from surehand.model.targets import ElementTarget, PointTarget, QueryTarget, SurfaceTarget, Target
 from surehand.ports import Clock, Observer
 from surehand.runtime.scenes import Scenes, desk_of
-from surehand.runtime.session import Session
+from surehand.runtime.session import Desk, Session
 from surehand.runtime.sights import Sight, check_pixels, check_same, check_window, element_at
+
+Live = Mapping[str, LiveNode | None]
 
 _OBSERVE_AGAIN: Final = "observe again and use the new references"
 #: Actions that need an element which shows right now, because the pointer goes there.
@@ -189,7 +193,7 @@ class Resolver:
         if aim.surface is None or aim.surface is desk.root:
             return
         surface_id = aim.surface.surface_id
-        windows = await desk.siblings(aim.surface)
+        windows, live = await self._look(desk, aim.surface, aim)
         own = next((one for one in windows if one.surface_id == surface_id), None)
         if own is None:
             # Gone, or silent; a read tells which.
@@ -216,17 +220,32 @@ class Resolver:
         for stop in aim.stops:
             await self._check_stop(session, stop)
         if aim.index is not None:
-            await self._check_element(request, aim, aim.index, current, windows)
+            if isinstance(live, BaseException):
+                raise live
+            self._check_element(request, aim, aim.index, current, windows, live)
 
     @staticmethod
-    async def _check_element(
-        request: Request, aim: Aim, index: int, current: Scene, windows: tuple[Surface, ...]
+    async def _look(desk: Desk, surface: Surface, aim: Aim) -> tuple[tuple[Surface, ...], Live | BaseException]:
+        """Ask for the windows and for the element at the same time.
+
+        Why the element could not be read counts only where its window is there.
+        """
+        if aim.index is None:
+            return await desk.siblings(surface), {}
+        reading = read_live(desk.observer_of(surface.surface_id), surface.surface_id, handles_of(aim))
+        windows, live = await asyncio.gather(desk.siblings(surface), reading, return_exceptions=True)
+        if isinstance(windows, BaseException):
+            raise windows
+        return windows, live
+
+    @staticmethod
+    def _check_element(
+        request: Request, aim: Aim, index: int, current: Scene, windows: tuple[Surface, ...], live: Live
     ) -> None:
         """Compare the element and what its meaning hangs on, read live, with what the caller saw."""
-        if aim.seen is None or aim.observer is None:
+        if aim.seen is None:
             return
         handle = aim.seen.tree.nodes[index].handle
-        live = await aim.observer.live(current.surface.surface_id, handles_of(aim))
         check_fence(aim.seen, index, live, current=current, **needs(request))
         place = index_of(current.tree).by_handle.get(handle)
         found = live.get(handle)
@@ -294,6 +313,11 @@ def handles_of(aim: Aim) -> tuple[str, ...]:
     if aim.seen is None or aim.index is None:
         return ()
     return fence_handles(aim.seen, aim.index)
+
+
+async def read_live(observer: Observer, surface_id: str, handles: tuple[str, ...]) -> Live:
+    """Read what a fence compares, the element first."""
+    return await observer.live(surface_id, handles[:1], around=handles[1:])
 
 
 def centre_of(node: Node) -> tuple[int, int]:

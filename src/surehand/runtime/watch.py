@@ -7,6 +7,8 @@ is over: a handler that finds another meaning than the fence did is not what was
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -41,13 +43,15 @@ from surehand.model.verification import (
     ValueIs,
 )
 from surehand.ports import Clock, Dispatched, Observer
-from surehand.runtime.resolve import Aim, handles_of
+from surehand.runtime.resolve import Aim, handles_of, read_live
 from surehand.runtime.run import Run
 from surehand.runtime.scenes import Scenes
 from surehand.runtime.session import is_gone
 
-#: How long at most until something is noticed that no event of the watched window tells, such as another window.
+#: How long at most until something is noticed that no event tells, such as a late handler's target that changed.
 _LOOK_MS: Final = 50
+#: How long the windows of an application that tells of every change are believed without a word of it.
+_WINDOWS_MS: Final = 220
 _PLACE_RELATIONS: Final = frozenset({"contains", "contained-by", "nearest"})
 _NATIVE_STATES: Final = frozenset({"active", "iconified", "modal"})
 #: An element that is gone cannot be what a late handler acts on.
@@ -70,6 +74,53 @@ class Found:
     evidence: str | None
     meaning_changed: bool
     warnings: tuple[str, ...] = ()
+
+
+class _Looks:
+    """The looks of one verification: what the application had said at the last one, and what need not be read again.
+
+    Where an application tells of every change, its windows are as they were read until it says something; only the
+    target, which a look reads past every cache, is read each time.
+    """
+
+    def __init__(self, surface: Surface, observer: Observer) -> None:
+        self.surface = surface
+        self.observer = observer
+        self.add_windows: Callable[[Reading], Reading] = lambda reading: reading
+        self._mark = self._windows_mark = -1
+        self._windows_at_ms = 0
+        self._began_at = 0.0
+        self._restless = False
+
+    def begin(self) -> None:
+        """Note what was said before this look."""
+        self._mark = self.observer.mark(self.surface.surface_id)
+        self._began_at = asyncio.get_running_loop().time()
+
+    def keep(self, add_windows: Callable[[Reading], Reading], now_ms: int) -> None:
+        """Remember the windows as read in the look that began last."""
+        self.add_windows, self._windows_mark, self._windows_at_ms = add_windows, self._mark, now_ms
+
+    def still_stands(self, now_ms: int, latest: Mapping[str, Scene]) -> bool:
+        """Return whether the windows are surely as they were when they were read last."""
+        scene = latest.get(self.surface.surface_id)
+        told = scene is not None and scene.tree.trust == "events"
+        said = self.observer.mark(self.surface.surface_id) != self._windows_mark
+        return told and not said and now_ms - self._windows_at_ms < _WINDOWS_MS
+
+    async def wait(self, timeout_ms: int) -> None:
+        """Wait until the application says something; an application that never rests is looked at half the time."""
+        if timeout_ms <= 0:
+            return
+        loop = asyncio.get_running_loop()
+        rest_until = loop.time() + min(loop.time() - self._began_at, limits.EVENT_COALESCE_MS / 1000)
+        try:
+            stirred = await self.observer.stirred(self.surface.surface_id, self._mark, timeout_ms)
+        except SurehandError:
+            stirred = True
+        if stirred and self._restless:
+            await asyncio.sleep(max(0.0, rest_until - loop.time()))
+        self._restless = stirred
 
 
 class Watcher:
@@ -107,8 +158,9 @@ class Watcher:
         started = self._clock.monotonic_ms()
         state = Watch(started_ms=started)
         changed = False
+        looks = _Looks(run.aim.surface, run.aim.observer)
         while True:
-            version, reading = await self._read(run, seen.expectation)
+            reading = await self._read(run, seen.expectation, looks, last=self._is_last(started, budget_ms))
             verdict = evaluate(
                 seen.expectation, run.request.action, reading, target=_handle(run.aim), salt=self._digest("")
             )
@@ -127,19 +179,13 @@ class Watcher:
                 judgement = "pending"
             if judgement != "pending":
                 break
-            await self._wait(run, version, min(left_ms, _LOOK_MS))
+            await looks.wait(min(left_ms, _LOOK_MS))
         warnings = ("held_before",) if seen.held_before and judgement == "verified" else ()
         evidence = None if reading.node is None else self.evidence(reading.node)
         return Found(judgement, evidence, meaning_changed=changed, warnings=warnings)
 
-    async def _wait(self, run: Run, version: int, timeout_ms: int) -> None:
-        surface, observer = run.aim.surface, run.aim.observer
-        if surface is None or observer is None or timeout_ms <= 0:
-            return
-        try:
-            await observer.changed(surface.surface_id, version, timeout_ms)
-        except SurehandError:
-            return
+    def _is_last(self, started: int, budget_ms: int) -> bool:
+        return self._clock.monotonic_ms() >= started + budget_ms - _LOOK_MS
 
     async def _meaning_changed(self, run: Run) -> bool:
         """Read the fence again; true where the target now means something else."""
@@ -147,7 +193,7 @@ class Watcher:
         if aim.seen is None or aim.index is None or aim.observer is None:
             return False
         try:
-            live = await aim.observer.live(aim.seen.surface.surface_id, handles_of(aim))
+            live = await read_live(aim.observer, aim.seen.surface.surface_id, handles_of(aim))
             check_fence(aim.seen, aim.index, live, enabled=False, visible=False)
         except StaleTarget as stale:
             return stale.details.get("what") in _MEANING
@@ -157,12 +203,24 @@ class Watcher:
 
     # --- one reading --------------------------------------------------------------------------------------------
 
-    async def _read(self, run: Run, expectation: Expectation) -> tuple[int, Reading]:
-        """Return the version of the window's tree that was read last, and what was read now."""
+    async def _read(self, run: Run, expectation: Expectation, looks: _Looks, *, last: bool) -> Reading:
+        """Return what was read now; the `last` reading of all, by which a contradiction is judged, spares nothing."""
+        surface, observer = looks.surface, looks.observer
+        now = self._clock.monotonic_ms()
+        if not last and run.aim.node is not None and looks.still_stands(now, run.session.latest):
+            looks.begin()
+            return looks.add_windows(await self._element(run, expectation, surface, observer))
+        looks.begin()
+        # Neither waits for what the other one asks; the application answers both in one go.
+        reading, add_windows = await asyncio.gather(
+            self._element(run, expectation, surface, observer), self._windows(run, expectation, surface, observer)
+        )
+        looks.keep(add_windows, now)
+        return add_windows(reading)
+
+    async def _element(self, run: Run, expectation: Expectation, surface: Surface, observer: Observer) -> Reading:
+        """Read the target and its texts."""
         aim = run.aim
-        surface, observer = aim.surface, aim.observer
-        if surface is None or observer is None:
-            return -1, Reading()
         state, live = "there", None
         try:
             if aim.node is not None:
@@ -179,9 +237,7 @@ class Watcher:
         )
         if state == "there" and node is not None:
             reading = await self._texts(run, expectation, reading, observer, node)
-        reading = await self._windows(run, expectation, reading)
-        latest = run.session.latest.get(surface.surface_id)
-        return -1 if latest is None else latest.tree.version, reading
+        return reading
 
     @staticmethod
     async def _texts(run: Run, expectation: Expectation, reading: Reading, observer: Observer, node: Node) -> Reading:
@@ -204,38 +260,55 @@ class Watcher:
             return reading
         return reading
 
-    async def _windows(self, run: Run, expectation: Expectation, reading: Reading) -> Reading:
-        """Add the application's windows, their titles and states, where the expectation is about them."""
-        surface, observer = run.aim.surface, run.aim.observer
-        alone = run.aim.node is not None and not needs_scenes(expectation) and not _about_window(expectation)
-        if surface is None or observer is None or alone:
-            return reading
-        try:
-            found = await observer.surfaces(surface.app.pid)
-        except SurehandError:
-            return reading
-        own = next((one for one in found if one.surface_id == surface.surface_id), None)
+    async def _windows(
+        self, run: Run, expectation: Expectation, surface: Surface, observer: Observer
+    ) -> Callable[[Reading], Reading]:
+        """Read the application's windows, their titles and states, where the expectation is about them.
+
+        Returns what adds them to a reading of the target.
+        """
+        if run.aim.node is not None and not needs_scenes(expectation) and not _about_window(expectation):
+            return lambda reading: reading
+        # The target's own window is most of what there is to read, so it does not wait for the list.
+        listing, seen = await asyncio.gather(
+            observer.surfaces(surface.app.pid),
+            self._scene(run, expectation, surface.surface_id),
+            return_exceptions=True,
+        )
+        if isinstance(listing, SurehandError):
+            return lambda reading: reading
+        if isinstance(listing, BaseException):
+            raise listing
+        if isinstance(seen, BaseException):
+            raise seen
+        own = next((one for one in listing if one.surface_id == surface.surface_id), None)
         if own is None and not await is_gone(observer, surface.surface_id):
             # An application that does not answer proves neither that something is there nor that it is not.
-            return msgspec.structs.replace(reading, surface="unread")
-        scenes: list[Scene] = []
-        complete = True
+            return lambda reading: msgspec.structs.replace(reading, surface="unread")
+        others = [one.surface_id for one in listing if one is not own]
+        scenes = [
+            *([] if own is None else [seen]),
+            *[await self._scene(run, expectation, surface_id) for surface_id in others],
+        ]
+        asked = needs_scenes(expectation)
+        facts = {
+            "scenes": tuple(scene for scene in scenes if scene is not None),
+            "complete": not asked or None not in scenes,
+            "surface": "gone" if own is None else "there",
+            "surface_states": None if own is None or run.aim.node is not None else await self._states(run, own),
+            "title": None if own is None else own.title,
+        }
+        return lambda reading: msgspec.structs.replace(reading, **facts)
+
+    async def _scene(self, run: Run, expectation: Expectation, surface_id: str) -> Scene | None:
+        """Return a window as it is now; None where it is not asked for, or cannot be read."""
+        if not needs_scenes(expectation):
+            return None
         places = _about_places(expectation)
-        for one in found:
-            if not needs_scenes(expectation):
-                break
-            try:
-                scenes.append(await self._scenes.observe(run.session, one.surface_id, hand_out=False, places=places))
-            except SurehandError:
-                complete = False
-        return msgspec.structs.replace(
-            reading,
-            scenes=tuple(scenes),
-            complete=complete,
-            surface="gone" if own is None else "there",
-            surface_states=None if own is None else await self._states(run, own),
-            title=None if own is None else own.title,
-        )
+        try:
+            return await self._scenes.observe(run.session, surface_id, hand_out=False, places=places)
+        except SurehandError:
+            return None
 
     @staticmethod
     async def _states(run: Run, own: Surface) -> frozenset[str]:

@@ -147,15 +147,26 @@ class MemoryApp:
             return False
         return True
 
+    def mark(self, surface_id: str) -> int:
+        """Return the version."""
+        del surface_id
+        return self.version
+
+    async def stirred(self, surface_id: str, mark: int, timeout_ms: int) -> bool:
+        """Wait for a change."""
+        return await self.changed(surface_id, mark, timeout_ms)
+
     def busy(self, surface_id: str) -> tuple[int, bool]:
         """Say that it has been quiet for long."""
         self._check(surface_id)
         return 10_000, False
 
-    async def live(self, surface_id: str, handles: Sequence[str]) -> dict[str, LiveNode | None]:
+    async def live(
+        self, surface_id: str, handles: Sequence[str], *, around: Sequence[str] = ()
+    ) -> dict[str, LiveNode | None]:
         """Return the nodes as they are."""
         self._check(surface_id)
-        return {handle: self._live(handle) for handle in handles}
+        return {handle: self._live(handle) for handle in (*handles, *around)}
 
     def _live(self, handle: str) -> LiveNode | None:
         if handle == "root":

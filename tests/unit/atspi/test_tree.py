@@ -231,7 +231,7 @@ async def test_a_secret_is_never_asked_for_nor_anything_in_it(stage):
     tree = tree_of()
     built = await served(tree)
     assert [(n.secret, n.value, n.text_chars) for n in built.nodes[1:]] == [(True, None, None)] * 2
-    live = await LiveReader(tree).read(["/pw", "/inner"], AS_IS)
+    live = (await LiveReader(tree).read(["/pw", "/inner"])).nodes(AS_IS)
     assert [(n.node.secret, n.node.value) for n in live.values()] == [(True, None)] * 2
     assert (app.count("GetText"), app.count("CharacterCount"), app.count("CurrentValue")) == (0, 0, 0)
     assert "s3cret" not in repr(built)
@@ -450,7 +450,7 @@ async def test_live_sees_what_no_signal_told_and_the_tree_does_not_move(stage):
     first = await served(tree)
     app.objects["/a"].name = "Pay 9999"
     app.objects["/a"].states = SHOWING & ~(1 << 8)
-    live = (await LiveReader(tree).read(["/a"], AS_IS))["/a"]
+    live = ((await LiveReader(tree).read(["/a"])).nodes(AS_IS))["/a"]
     assert (live.node.name, live.parent) == ("Pay 9999", app.owner + "/w")
     assert "enabled" not in live.node.states
     assert await served(tree) is first
@@ -462,7 +462,7 @@ async def test_live_says_none_of_the_dead_and_of_what_never_was(stage):
     tree = tree_of()
     await served(tree)
     app.remove("/w", "/a")
-    live = await LiveReader(tree).read(["/a", "/w", "/never"], AS_IS)
+    live = (await LiveReader(tree).read(["/a", "/w", "/never"])).nodes(AS_IS)
     assert live["/a"] is None
     assert live["/never"] is None
     assert live["/w"].parent == ""
@@ -474,10 +474,10 @@ async def test_live_equals_what_is_served_when_nothing_changed(stage):
     app.add("/w", "/s", "slider", "Volume", value=2.5, interfaces=("Value",))
     tree = tree_of()
     built = await served(tree)
-    live = await LiveReader(tree).read(handles(app, built), AS_IS)
+    live = (await LiveReader(tree).read(handles(app, built))).nodes(AS_IS)
     assert [live[path].node for path in handles(app, built)] == list(built.nodes)
     app.objects["/t"].facts["text"] = "a much longer text than before"
-    changed = (await LiveReader(tree).read(["/t"], AS_IS))["/t"]
+    changed = ((await LiveReader(tree).read(["/t"])).nodes(AS_IS))["/t"]
     assert changed.node.value == "a much longer text than before"
 
 
@@ -496,5 +496,20 @@ async def test_live_asks_everything_in_one_batch_when_nothing_changed(stage):
         return original(calls, **options)
 
     channel.connection.start_many = counted
-    await LiveReader(tree).read(["/a", "/b", "/c", "/d"], AS_IS)
+    (await LiveReader(tree).read(["/a", "/b", "/c", "/d"])).nodes(AS_IS)
     assert len(batches) == 1
+
+
+async def test_of_what_is_around_only_what_a_fence_compares_is_asked(stage):
+    app, tree_of = stage
+    app.add("/w", "/box", "panel", "Card")
+    app.add("/box", "/a", "button", "Pay")
+    tree = tree_of()
+    await served(tree)
+    app.calls.clear()
+    app.objects["/box"].name = "Bill"
+    live = (await LiveReader(tree).read(["/a"], around=["/box", "/w"])).nodes(AS_IS)
+    found = [(node.node.role, node.node.name) for node in live.values()]
+    assert found == [("button", "Pay"), ("pane", "Bill"), ("window", "Window")]
+    assert {path for path, member in app.calls if member == "GetExtents"} == {"/a"}
+    assert {path for path, member in app.calls if member == "GetState"} == {"/a", "/box", "/w"}

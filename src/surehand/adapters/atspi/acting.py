@@ -183,9 +183,11 @@ class AtspiActor:
         await self._wait_for_press(plan)
         way = await self._sight.way_to_act(bench.node.handle)
         handles = tuple(dict.fromkeys((*attempt.fence_handles, *plan.handles)))
-        # Written before the fence's own reads, so that one round trip answers both.
-        reading = plan.channel.connection.start_many(plan.reads) if plan.reads else None
-        live = await self._sight.live(attempt.surface.surface_id, handles)
+        # Goes in one write with the fence's own reads, so that one round trip answers both.
+        reading = plan.channel.connection.start_many(plan.reads, held=True) if plan.reads else None
+        around = [handle for handle in attempt.fence_handles[1:] if handle not in plan.handles]
+        whole = [handle for handle in handles if handle not in around]
+        live = await self._sight.live(attempt.surface.surface_id, whole, around=around)
         replies = checked(await reading) if reading is not None else []
         acting = plan.decide(live, replies)
         attempt.enter(live)
@@ -218,9 +220,10 @@ class AtspiActor:
     async def _send(self, plan: Plan, acting: Call, toolkit: str, way: Way) -> Dispatched:
         """Send the one call, in the task and turn that entered; then find out what became of it."""
         connection, remember = way
-        acted = connection.start_many([acting])
+        acted = connection.start_many([acting], held=True)
         # Applications handle calls in order, so an answer to this one says that the first was at least begun: a
-        # handler that opens a menu of its own (Qt) or forgets to answer (GTK 4 text selection) shows at once.
+        # handler that opens a menu of its own (Qt) or forgets to answer (GTK 4 text selection) shows at once. Both are
+        # written here and now, in one write.
         after = Call(acting.destination, acting.path, calls.ACCESSIBLE, "GetState")
         behind = connection.start_many([after])
         remember(behind)

@@ -37,7 +37,9 @@ class Sight(Protocol):
     async def way_to_act(self, handle: str) -> tuple[Connection, Callable[[asyncio.Future[list[Reply]]], None]]:
         """Return the connection to act on, and whom to give the question that is sent behind the act."""
 
-    async def live(self, surface_id: str, handles: Sequence[str]) -> dict[str, LiveNode | None]:
+    async def live(
+        self, surface_id: str, handles: Sequence[str], *, around: Sequence[str] = ()
+    ) -> dict[str, LiveNode | None]:
         """Read nodes straight from the application."""
 
     async def read(self, surface_id: str, *, places: bool = True) -> Tree:

@@ -75,6 +75,7 @@ class Application:
         #: How many signals meant that places may have changed, and when the last one came.
         self.layouts = 0
         self.layout_at = 0.0
+        self._moves_seen = 0
         self.signal_at: dict[str, float] = {}
         self.probe: asyncio.Future[Any] | None = None
         #: Device pixels per unit of its own, as its windows showed.
@@ -98,6 +99,15 @@ class Application:
             self.signal_at[window] = now
         self.signals += 1
         self._wake()
+
+    def note_moves(self, now: float) -> bool:
+        """Count what was found elsewhere after its first signal as the signal about places that it was."""
+        if self._moves_seen == self.tree.moved:
+            return False
+        self._moves_seen = self.tree.moved
+        self.layouts += 1
+        self.layout_at = now
+        return True
 
     def _wake(self) -> None:
         waiting, self._waiting = self._waiting, set()

@@ -115,6 +115,11 @@ def _detail(signal: Signal) -> str:
     return signal.body[0] if signal.body and isinstance(signal.body[0], str) else ""
 
 
+def _leaf(tree: ApplicationTree) -> int:
+    """Return all that an object can change about itself."""
+    return _LEAF & ~entries.INTERFACES if tree.profile.fixed_interfaces else _LEAF
+
+
 def _state(signal: Signal, tree: ApplicationTree) -> bool:
     name = _detail(signal)
     if name == "defunct":
@@ -124,7 +129,7 @@ def _state(signal: Signal, tree: ApplicationTree) -> bool:
         return True
     if name in _STATES_WITH_ACTIONS:
         tree.doubt_subtree(signal.path, entries.STATES | entries.ACTIONS)
-    facts = _LEAF if tree.profile.property_means_all else entries.STATES
+    facts = _leaf(tree) if tree.profile.property_means_all else entries.STATES
     if name in _STATES_WITH_STRUCTURE:
         facts |= entries.CHILDREN
         if tree.profile.trust == "swept":
@@ -146,7 +151,8 @@ def _property(signal: Signal, tree: ApplicationTree) -> bool:
         tree.doubt(entry.parent, entries.CHILDREN)
         tree.doubt_moved(signal.path)
         return True
-    return tree.doubt(signal.path, _LEAF if tree.profile.property_means_all else _PROPERTIES.get(name, _LEAF))
+    known = None if tree.profile.property_means_all else _PROPERTIES.get(name)
+    return tree.doubt(signal.path, _leaf(tree) if known is None else known)
 
 
 def _text(signal: Signal, tree: ApplicationTree) -> bool:
@@ -159,7 +165,7 @@ def _selection(signal: Signal, tree: ApplicationTree) -> bool:
 
 
 def _data(signal: Signal, tree: ApplicationTree) -> bool:
-    tree.doubt_children(signal.path, _LEAF)
+    tree.doubt_children(signal.path, _leaf(tree))
     return tree.doubt(signal.path, entries.CHILDREN | entries.COLUMNS)
 
 

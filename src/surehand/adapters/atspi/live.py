@@ -2,7 +2,7 @@
 
 Everything that goes into a node's identity and context is asked again in one batch; what the last read did not expect
 (a text of another length, other actions, other interfaces) costs one more. A node whose object does not answer for
-itself is dead: None.
+itself is dead: None. Taken over from earlier reads is only what its toolkit cannot change (`Profile.fixed_interfaces`).
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ _ROUNDS_MAX = 4
 #: What a stand-in takes over: what decides which calls are made, and what no call can tell.
 _EXPECTED_FIELDS = ("number", "role", "toolkit_role", "interfaces", "bits", "name", "columns", "children", "modal")
 _LIVE = entries.FRESH & ~entries.CHILDREN
+#: What of a node that is only around another one tells nothing of what that means.
+_INDIFFERENT = entries.ACTIONS | entries.RELATIONS | entries.COLUMNS
 
 
 class LiveReader:
@@ -34,14 +36,20 @@ class LiveReader:
         self._tree = tree
         self._reader = Reader(tree.owner, tree.reader.channel, tree.profile, tree.entries, lambda *_: None)
         self._reader.share_verbs(tree.reader)
+        #: Which facts are read of each node.
+        self._wanted: dict[str, int] = {}
 
-    async def read(self, paths: Sequence[str], placement: Placement) -> dict[str, LiveNode | None]:
-        """Return a live node for each path, or None where the object is dead.
+    async def read(self, paths: Sequence[str], around: Sequence[str] = ()) -> Live:
+        """Read each path; of those in `around` no more than a fence compares.
 
         Raises:
             ApplicationSilent: the application did not answer.
         """
-        fresh = {path: self._stand_in(path) for path in dict.fromkeys(paths)}
+        fresh = {path: self._stand_in(path, _LIVE) for path in dict.fromkeys(paths)}
+        facts = _LIVE & ~_INDIFFERENT
+        if not self._tree.profile.shows_by_size:
+            facts &= ~entries.EXTENTS
+        fresh |= {path: self._stand_in(path, facts) for path in dict.fromkeys(around) if path not in fresh}
         chain = self._chain(fresh)
         questions = [question for entry in fresh.values() for question in self._expect(entry)]
         questions += [question for entry in chain.values() for question in self._expect_states(entry)]
@@ -51,7 +59,7 @@ class LiveReader:
         await self._settle(questions, replies[len(asked) :], fresh)
         above = {path: calls.reference(reply) for path, reply in zip(asked, replies, strict=False)}
         listing = await self._who_lists(fresh, above or {path: entry.said_parent for path, entry in fresh.items()})
-        return {path: self._live(entry, listing.get(path), fresh | chain, placement) for path, entry in fresh.items()}
+        return Live(self._tree, fresh, fresh | chain, listing)
 
     async def _who_lists(self, fresh: dict[str, Entry], above: dict[str, Ref | None]) -> dict[str, Ref]:
         """Return who lists each node now.
@@ -81,24 +89,16 @@ class LiveReader:
     def _ask_parent(self, path: str) -> Call:
         return self._reader.channel.get(path, calls.ACCESSIBLE, "Parent")
 
-    def _stand_in(self, path: str) -> Entry:
+    def _stand_in(self, path: str, facts: int) -> Entry:
         """Return an entry that expects what the maintained tree knows and believes none of it."""
         known = self._tree.entries.get(path)
         entry = Entry(path, "" if known is None else known.parent)
         if known is not None:
-            for field in (
-                "number",
-                "role",
-                "toolkit_role",
-                "interfaces",
-                "bits",
-                "name",
-                "columns",
-                "children",
-                "modal",
-            ):
+            for field in _EXPECTED_FIELDS:
                 setattr(entry, field, getattr(known, field))
-        entry.doubt = _LIVE
+            if self._tree.profile.fixed_interfaces and known.interfaces:
+                facts &= ~entries.INTERFACES
+        self._wanted[path] = entry.doubt = facts
         return entry
 
     def _chain(self, fresh: dict[str, Entry]) -> dict[str, Entry]:
@@ -114,7 +114,7 @@ class LiveReader:
                 if known is None or path == ROOT_PATH or path in found:
                     break
                 if path not in fresh:
-                    found[path] = self._stand_in(path)
+                    found[path] = self._stand_in(path, _LIVE)
                     found[path].extents = known.extents
                 path = known.parent
         return found
@@ -134,7 +134,7 @@ class LiveReader:
         if entry.number < 0:
             return core
         entry.doubt &= ~(entries.ROLE | entries.INTERFACES | entries.STATES | properties)
-        rest = list(self._reader.plan(entry, _LIVE))
+        rest = list(self._reader.plan(entry, self._wanted[entry.path]))
         entry.doubt = 0
         return core + rest
 
@@ -155,10 +155,29 @@ class LiveReader:
     def _again(self, entry: Entry) -> list[Question]:
         if entry.failed & entries.CORE:
             return []
-        questions = list(self._reader.plan(entry, _LIVE))
+        questions = list(self._reader.plan(entry, self._wanted[entry.path]))
         for question in questions:
             entry.doubt &= ~question.fact
         return questions
+
+
+class Live:
+    """What was read: becomes nodes once it is known where the window is."""
+
+    def __init__(
+        self, tree: ApplicationTree, fresh: dict[str, Entry], known: dict[str, Entry], listing: dict[str, Ref]
+    ) -> None:
+        self._tree = tree
+        self._fresh = fresh
+        self._known = known
+        self._listing = listing
+
+    def nodes(self, placement: Placement) -> dict[str, LiveNode | None]:
+        """Return a live node for each path, or None where the object is dead."""
+        return {
+            path: self._live(entry, self._listing.get(path), self._known, placement)
+            for path, entry in self._fresh.items()
+        }
 
     def _live(self, entry: Entry, parent: Ref | None, known: dict[str, Entry], placement: Placement) -> LiveNode | None:
         if entry.failed & entries.CORE or parent is None or entry.bits & BIT_DEFUNCT:

@@ -94,33 +94,43 @@ class AtspiObserver:
 
     async def surfaces(self, pid: int | None = None) -> tuple[Surface, ...]:
         """Return every showing top-level window of every application that answers, or of the one with this pid."""
-        await self._bus.refresh()
-        applications = [
-            one for one in self._bus.applications.values() if not one.hung and (pid is None or one.identity.pid == pid)
-        ]
-        tasks = [asyncio.create_task(self._surfaces_of(one)) for one in applications]
+        # Those that are known already are asked while the list of applications is on its way.
+        tasks = {one: asyncio.create_task(self._surfaces_of(one)) for one in self._answering(pid)}
         try:
+            await self._bus.refresh()
+            for one in self._answering(pid):
+                if one not in tasks:
+                    tasks[one] = asyncio.create_task(self._surfaces_of(one))
             if tasks:
-                await asyncio.wait(tasks, timeout=limits.APP_PATIENCE_MS / 1000)
-        except asyncio.CancelledError:
-            for task in tasks:
+                await asyncio.wait(tasks.values(), timeout=limits.APP_PATIENCE_MS / 1000)
+        except BaseException:
+            for task in tasks.values():
                 task.cancel()
             raise
         found: list[Surface] = []
-        for application, task in zip(applications, tasks, strict=True):
+        for application, task in tasks.items():
             if not task.done():
                 application.call_hung()
                 task.cancel()
-            else:
-                with contextlib.suppress(SurehandError):
-                    found.extend(task.result())
+                continue
+            with contextlib.suppress(SurehandError):
+                listed = task.result()
+                if application.owner in self._bus.applications:
+                    found.extend(listed)
         return tuple(found)
 
+    def _answering(self, pid: int | None) -> list[Application]:
+        return [
+            one for one in self._bus.applications.values() if not one.hung and (pid is None or one.identity.pid == pid)
+        ]
+
     async def _surfaces_of(self, application: Application) -> list[Surface]:
+        # Asked before the turn is ours: what came before the answer is in either way, and nobody waits twice.
+        barrier = self._ask_barrier(application, ROOT_PATH)
+        looking = self._start_look()
         async with application.lock:
-            barrier = self._ask_barrier(application, ROOT_PATH)
-            await self._look()
             await self._answer(application, barrier)
+            await looking
             tree = application.tree
             if application.profile.trust != "events":
                 tree.doubt(ROOT_PATH, entries.CHILDREN)
@@ -169,6 +179,10 @@ class AtspiObserver:
             handle=node.handle,
         )
 
+    def _start_look(self) -> asyncio.Future[None]:
+        """Begin to look at the window system, while the application is asked."""
+        return asyncio.ensure_future(self._look())
+
     async def _look(self) -> None:
         if self._look_around is not None:
             # Nothing can be pointed at on a display that is gone.
@@ -214,13 +228,23 @@ class AtspiObserver:
         """
         window = await self._window(surface_id)
         application = window.application
-        async with application.lock:
-            return await self._read(application, window.path, places=places)
-
-    async def _read(self, application: Application, path: str, *, places: bool) -> Tree:
-        tree = application.tree
         await self._wait_for_hung(application)
-        barrier = self._ask_barrier(application, path)
+        barrier = self._ask_barrier(application, window.path)
+        # Without places and where the application says itself what is modal, the window system has nothing to add.
+        looking = self._start_look() if places or application.profile.needs_windows else None
+        async with application.lock:
+            return await self._read(application, window.path, barrier, looking, places=places)
+
+    async def _read(
+        self,
+        application: Application,
+        path: str,
+        barrier: asyncio.Future[list[Reply]],
+        looking: asyncio.Future[None] | None,
+        *,
+        places: bool,
+    ) -> Tree:
+        tree = application.tree
         if tree.was_built(path):
             # What is already in doubt is read while the barrier is on its way; what comes before it, after it.
             self._doubt_silent(application, path)
@@ -229,29 +253,42 @@ class AtspiObserver:
                 self._places_owed.add(application.owner + path)
             if tree.doubted:
                 await self._guard(application, tree.refresh(path))
-        now = await self._answer(application, barrier)
-        if tree.was_built(path):
-            self._doubt_moved(application, path, now)
-            self._doubt_signalled(application, path)
-        else:
-            self._layouts_seen[application.owner + path] = application.layouts
-            if now is not None:
-                self._placed_at[application.owner + path] = now
-                # The list of windows may have read its place before the window manager had placed it.
-                tree.doubt(path, entries.EXTENTS)
-        await self._look()
-        if places and application.owner + path in self._places_owed:
-            self._places_owed.discard(application.owner + path)
-            tree.doubt_places(path)
-        if tree.doubted:
-            await self._guard(application, tree.refresh(path))
-            await self._guard(application, tree.refresh_windows())
+        self._doubt_since(application, path, await self._answer(application, barrier))
+        if looking is not None:
+            await looking
+        await self._refresh(application, path, places=places)
         if path not in tree.entries or path not in tree.entries[ROOT_PATH].children:
             raise WindowNotFound("the window is gone")
         built = tree.build(path, self._placement(application, path))
         if len(built.nodes) == 1 and application.profile.family == "chromium":
             raise letters.without_tree()
         return built
+
+    def _doubt_since(self, application: Application, path: str, now: calls.Extents | None) -> None:
+        """Doubt what changed since the last read, by where the window is now and by what was signalled."""
+        if application.tree.was_built(path):
+            self._doubt_moved(application, path, now)
+            self._doubt_signalled(application, path)
+            return
+        self._layouts_seen[application.owner + path] = application.layouts
+        if now is not None:
+            self._placed_at[application.owner + path] = now
+            # The list of windows may have read its place before the window manager had placed it.
+            application.tree.doubt(path, entries.EXTENTS)
+
+    async def _refresh(self, application: Application, path: str, *, places: bool) -> None:
+        """Read what is in doubt, and what turns out to be in doubt by that."""
+        tree, loop = application.tree, asyncio.get_running_loop()
+        while True:
+            if places and application.owner + path in self._places_owed:
+                self._places_owed.discard(application.owner + path)
+                tree.doubt_places(path)
+            if tree.doubted:
+                await self._guard(application, tree.refresh(path))
+                await self._guard(application, tree.refresh_windows())
+            if not application.note_moves(loop.time()):
+                return
+            self._doubt_signalled(application, path)
 
     @staticmethod
     def _doubt_silent(application: Application, path: str) -> None:
@@ -375,6 +412,23 @@ class AtspiObserver:
                     await application.stir(seen)
                     await asyncio.sleep(min(left, limits.EVENT_COALESCE_MS / 1000))
 
+    def mark(self, surface_id: str) -> int:
+        """Return how many signals of the surface's application cast doubt; another number once it is gone."""
+        window = self._windows.get(surface_id)
+        return -1 if window is None else window.application.signals
+
+    async def stirred(self, surface_id: str, mark: int, timeout_ms: int) -> bool:
+        """Wait until the application signals something more; see `ports.Observer`."""
+        window = self._windows.get(surface_id)
+        if window is None or window.application.owner not in self._bus.applications:
+            raise WindowNotFound("no such window", fix="list the surfaces again")
+        try:
+            async with asyncio.timeout(timeout_ms / 1000):
+                await window.application.stir(mark)
+        except TimeoutError:
+            return False
+        return True
+
     def busy(self, surface_id: str) -> tuple[int, bool]:
         """Return milliseconds since the surface's last event, and whether it says it is busy loading."""
         window = self._windows.get(surface_id)
@@ -395,24 +449,31 @@ class AtspiObserver:
 
     # --- live -------------------------------------------------------------------------------------------------
 
-    async def live(self, surface_id: str, handles: Sequence[str]) -> dict[str, LiveNode | None]:
-        """Read these nodes straight from the application in one batch; None where dead."""
+    async def live(
+        self, surface_id: str, handles: Sequence[str], *, around: Sequence[str] = ()
+    ) -> dict[str, LiveNode | None]:
+        """Read these nodes straight from the application in one batch; None where dead. See `ports.Observer`."""
         window = await self._window(surface_id)
         application = window.application
-        paths = {handle: _path_of(handle, application) for handle in handles}
-        wanted = [path for path in paths.values() if path is not None]
+        paths = {handle: _path_of(handle, application) for handle in (*handles, *around)}
+        whole, others = ([path for one in part if (path := paths[one]) is not None] for part in (handles, around))
         if application.hung:
             raise letters.silent(application)
         channel = application.channel
-        listing = channel.connection.start_many([channel.ask(ROOT_PATH, calls.ACCESSIBLE, "GetChildren")])
-        await self._look()
+        # The list of windows, the window system and the nodes are asked at the same time.
+        question = channel.ask(ROOT_PATH, calls.ACCESSIBLE, "GetChildren")
+        listing = channel.connection.start_many([question], held=True)
+        looking = self._start_look()
         try:
-            found = await LiveReader(application.tree).read(wanted, self._placement(application, window.path))
+            found = await LiveReader(application.tree).read(whole, others)
         except ApplicationSilent as error:
             application.call_hung()
             raise letters.silent(application) from error
+        finally:
+            await looking
+        nodes = found.nodes(self._placement(application, window.path))
         await self._notice_windows(application, calls.references((await listing)[0]))
-        return {handle: None if path is None else found[path] for handle, path in paths.items()}
+        return {handle: None if path is None else nodes[path] for handle, path in paths.items()}
 
     async def _notice_windows(self, application: Application, listed: tuple[calls.Ref, ...] | None) -> None:
         """Read a window that came up a moment ago: a dialog may be in the way (C05)."""

@@ -42,6 +42,7 @@ class Profile(NamedTuple):
         unsaid_modal: A modal dialog has no state that says so; the window system knows.
         get_all: `Properties.GetAll` works. It crashes Qt 5, so it is asked only where it was seen to work.
         range_clamps: `GetText` with an end beyond the text gives the text, instead of nothing.
+        fixed_interfaces: An object has the interfaces of its class for all its life, and no path names two objects.
     """
 
     family: str
@@ -67,6 +68,17 @@ class Profile(NamedTuple):
     utf16_offsets: bool = False
     leaf_items: bool = False
     unsaid_modal: bool = False
+    fixed_interfaces: bool = False
+
+    @property
+    def shows_by_size(self) -> bool:
+        """Whether an object without a size does not show, whatever its states say."""
+        return self.visible_is_showing or self.showing_by_chain
+
+    @property
+    def needs_windows(self) -> bool:
+        """Whether what is told of a window is not complete without the window system."""
+        return self.window_extents or self.unsaid_modal
 
 
 #: GTK 3.24.38 with at-spi2-core 2.46.
@@ -80,6 +92,7 @@ GTK3: Final = Profile(
     signals_places=True,
     unsignalled_inserts=True,
     unsignalled_states=True,
+    fixed_interfaces=True,
 )
 #: GTK 4.8.3. Its cache holds what somebody walked over, and whoever walks is told all of each object before the
 #: answer comes. `AccessibleId` is always empty.
@@ -99,6 +112,7 @@ GTK4: Final = Profile(
     property_means_all=True,
     unsignalled_values=True,
     idle_roles=frozenset(["label"]),  # they list clipboard and link actions, disabled
+    fixed_interfaces=True,
 )
 #: Qt 5.15.8. `Properties.GetAll` crashes the application and must never be sent; `GetItems` is empty; inserts and
 #: removals, values, and whatever happens to items that are no widgets (cells, menu items) are not signalled.

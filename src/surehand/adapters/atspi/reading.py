@@ -136,6 +136,9 @@ class Reader:
             yield from self._plan_children(entry)
         if asked & _DEPENDENT and not entry.doubt & _BASE:
             yield from self._plan_dependent(entry, asked & _DEPENDENT)
+        elif asked & entries.EXTENTS and entry.number >= 0 and not entry.doubt & entries.INTERFACES:
+            # A place tells no secret, so it need not wait for the role; what changes whether it has one asks again.
+            yield from self._plan_extents(entry)
 
     def _plan_identifier(self, entry: Entry) -> Iterator[Question]:
         if entry.role in roles.ANONYMOUS_ROLES:
@@ -175,14 +178,17 @@ class Reader:
                 else:
                     self._settle_absent(entry, fact)
         if asked & entries.EXTENTS:
-            if "Component" in entry.interfaces and entries.may_show(entry, self.profile):
-                kind = calls.WINDOW_COORDINATES if self.profile.window_extents else calls.SCREEN_COORDINATES
-                call = self.channel.ask(entry.path, calls.COMPONENT, "GetExtents", "u", kind)
-                yield Question(entry, entries.EXTENTS, "", call)
-            else:
-                self._settle_absent(entry, entries.EXTENTS)
+            yield from self._plan_extents(entry)
         if asked & entries.TEXT:
             yield from self._plan_text(entry)
+
+    def _plan_extents(self, entry: Entry) -> Iterator[Question]:
+        if "Component" in entry.interfaces and entries.may_show(entry, self.profile):
+            kind = calls.WINDOW_COORDINATES if self.profile.window_extents else calls.SCREEN_COORDINATES
+            call = self.channel.ask(entry.path, calls.COMPONENT, "GetExtents", "u", kind)
+            yield Question(entry, entries.EXTENTS, "", call)
+        elif not entry.doubt & entries.STATES:
+            self._settle_absent(entry, entries.EXTENTS)
 
     def _applies(self, entry: Entry, fact: int) -> bool:
         if fact == entries.RELATIONS:

@@ -209,10 +209,13 @@ class Connection(asyncio.Protocol):
         *,
         timeout_ms: int = limits.APP_CALL_MS_MAX,
         total_ms: int = limits.APP_READ_MS_MAX,
+        held: bool = False,
     ) -> asyncio.Future[list[Reply]]:
         """Write all calls now, before returning, and return the future of their replies.
 
         For callers who must put calls on several connections before they wait. Not being awaited is harmless.
+        `held` lets them go with what is written next, in their place before it: each write wakes the application, and
+        where cores are few it runs at once, before we have asked the rest.
         """
         future: asyncio.Future[list[Reply]] = self._loop.create_future()
         if not calls or self._is_full():
@@ -230,16 +233,16 @@ class Connection(asyncio.Protocol):
         for index, (serial, call) in enumerate(zip(batch.serials, calls, strict=True)):
             self._pending[serial] = (batch, index, call.destination)
         self.calls_sent += len(calls)
-        self._outgoing.extend(encoded)
-        self._flush()
+        self._send_soon(encoded)
+        if not held:
+            self._flush()
         batch.timer = self._loop.call_at(now + silence_s, self._expire, batch)
         return future
 
     def send(self, call: Call) -> None:
         """Send a call that nobody waits for; dropped when the connection is closed or full."""
         if not self._is_full():
-            self._outgoing.append(self._encode(call, MessageFlag.NO_REPLY_EXPECTED))
-            self._flush_soon()
+            self._send_soon([self._encode(call, MessageFlag.NO_REPLY_EXPECTED)])
 
     def close(self) -> None:
         """Close at once; calls still open end as `lost`."""
@@ -268,9 +271,10 @@ class Connection(asyncio.Protocol):
         encoded: bytearray = message._marshall(False)  # noqa: SLF001 - the codec has no public entry
         return encoded
 
-    def _flush_soon(self) -> None:
-        if len(self._outgoing) == 1:
+    def _send_soon(self, frames: list[bytearray]) -> None:
+        if not self._outgoing:
             self._loop.call_soon(self._flush)
+        self._outgoing.extend(frames)
 
     def _flush(self) -> None:
         if self._outgoing and self._transport is not None:
@@ -388,8 +392,7 @@ class Connection(asyncio.Protocol):
         self._serial = self._serial % 0xFFFF_FFFF + 1
         reply.serial = self._serial
         if not self._is_full():
-            self._outgoing.append(reply._marshall(False))  # noqa: SLF001 - the codec has no public entry
-            self._flush_soon()
+            self._send_soon([reply._marshall(False)])  # noqa: SLF001 - the codec has no public entry
 
     def _lose(self) -> None:
         if self.closed:

@@ -77,6 +77,9 @@ class ApplicationTree:
         self._failed: set[str] = set()
         self._expected: dict[str, tuple[str, ...]] = {}
         self._places: dict[str, object] = {}
+        #: Grows when an object that signalled its place for the first time turns out to be elsewhere.
+        self.moved = 0
+        self._first_placed: set[str] = set()
         self._pruned_at = 0
         self._structure = 0
         self._built: dict[str, Built] = {}
@@ -114,17 +117,29 @@ class ApplicationTree:
         """Take the place that an object signals; true when it is another than it last signalled.
 
         Toolkits signal every object that they lay out again, and most stay where they are. What moves takes its
-        parent's other children with it, which need not be objects that signal.
+        parent's other children with it, which need not be objects that signal. A first signal has nothing to be
+        compared with, because toolkits count signalled places from elsewhere than asked ones: the object is asked, and
+        `moved` grows if it is elsewhere.
         """
-        if self._places.get(path) == place:
+        before = self._places.get(path)
+        if before == place:
             return False
         if len(self._places) >= limits.SCENE_NODES_MAX:
             self._places.clear()
         self._places[path] = place
         entry = self.entries.get(path)
+        if before is None and entry is not None and entry.extents is not None and not entry.doubt & entries.EXTENTS:
+            self._first_placed.add(path)
+            self.doubt(path, entries.EXTENTS)
+            return False
+        self._doubt_around(path)
+        return True
+
+    def _doubt_around(self, path: str) -> None:
+        """Doubt the places of what moves with an object."""
+        entry = self.entries.get(path)
         if entry is not None:
             self.doubt_places(entry.parent if entry.parent != ROOT_PATH else path)
-        return True
 
     def doubt_containers(self, window: str) -> None:
         """Mark the children of everything in a window that has some or could have as in doubt."""
@@ -295,8 +310,13 @@ class ApplicationTree:
         further: list[Question] = []
         for question, reply in zip(questions, await self._replies(questions), strict=True):
             entry = question.entry
-            before, failed, value = entry.stamp, entry.failed, entry.value
+            before, failed, value, extents = entry.stamp, entry.failed, entry.value, entry.extents
             further.extend(self.reader.take(question, reply))
+            if question.fact == entries.EXTENTS and entry.path in self._first_placed:
+                self._first_placed.discard(entry.path)
+                if entry.extents != extents:
+                    self.moved += 1
+                    self._doubt_around(entry.path)
             if entry.failed & ~failed:  # it may just have gone: ask whoever lists it
                 self._failed.add(entry.path)
                 self.doubt(entry.parent, entries.CHILDREN)
@@ -469,6 +489,7 @@ class ApplicationTree:
             if not gone.isdisjoint(entry.labelled_by) or entry.choice in gone:
                 self.doubt(entry.path, entries.RELATIONS | entries.CHOICE)
         self._places = {path: place for path, place in self._places.items() if path in kept}
+        self._first_placed &= kept
         self._built = {window: built for window, built in self._built.items() if window in kept}
 
     # --- building ---------------------------------------------------------------------------------------------

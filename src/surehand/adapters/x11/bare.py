@@ -87,14 +87,26 @@ class BareWindows:
 
         return await self._screen.wait_for(newer, timeout_ms)
 
+    def mark(self, surface_id: str) -> int:
+        """Return the version as last seen."""
+        known = self._known.get(surface_id)
+        return -1 if known is None else known[1].version
+
+    async def stirred(self, surface_id: str, mark: int, timeout_ms: int) -> bool:
+        """Wait until title, place or state of the window changed."""
+        return await self.changed(surface_id, mark, timeout_ms)
+
     def busy(self, surface_id: str) -> tuple[int, bool]:
         """Return milliseconds since the window changed; what goes on inside it nobody knows."""
         return self._clock.monotonic_ms() - self._of(surface_id)[2], False
 
-    async def live(self, surface_id: str, handles: Sequence[str]) -> dict[str, LiveNode | None]:
+    async def live(
+        self, surface_id: str, handles: Sequence[str], *, around: Sequence[str] = ()
+    ) -> dict[str, LiveNode | None]:
         """Return the window as it is now."""
         node = (await self.read(surface_id)).nodes[0]
-        return {handle: LiveNode(node=node, parent="") if handle == node.handle else None for handle in handles}
+        asked = (*handles, *around)
+        return {handle: LiveNode(node=node, parent="") if handle == node.handle else None for handle in asked}
 
     def windows(self, surface_id: str) -> tuple[Surface, ...]:
         """Return the windows of a surface's process as last seen."""

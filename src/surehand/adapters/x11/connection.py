@@ -297,6 +297,10 @@ class XThread:
         """
         return await self._bounded(self.submit(job))
 
+    def start(self, job: Callable[[XServer], T]) -> asyncio.Task[T]:
+        """Queue `job` now and return the task of `run`."""
+        return asyncio.get_running_loop().create_task(self._bounded(self.submit(job)))
+
     def submit(self, job: Callable[[XServer], T]) -> concurrent.futures.Future[T]:
         """Queue `job`; the future is also safe to wait for from other threads."""
         future: concurrent.futures.Future[T] = concurrent.futures.Future()

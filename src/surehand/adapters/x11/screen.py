@@ -39,6 +39,7 @@ class X11Screen:
         self._listeners: list[Callable[[], None]] = []
         self._told = threading.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._look: _Look | None = None
 
     async def open(self) -> None:
         """Connect and read the windows once.
@@ -64,9 +65,11 @@ class X11Screen:
         return self._parts()[0].snapshot
 
     async def refresh(self) -> Snapshot:
-        """Return the windows as they are now."""
+        """Return the windows as they are now; those who ask before the thread has begun to look share one look."""
         tracker, _ = self._parts()
-        return await self._thread.run(lambda _: tracker.refresh())
+        if self._look is None or self._look.begun or self._look.task.done():
+            self._look = _Look(self._thread, tracker)
+        return await asyncio.shield(self._look.task)
 
     async def wait_for(self, condition: Callable[[Snapshot], bool], timeout_ms: int) -> bool:
         """Wait until the windows fulfil a condition; false at the time-out. Driven by events, never by a timer."""
@@ -194,6 +197,19 @@ class X11Screen:
         self._told.clear()
         for listener in self._listeners:
             listener()
+
+
+class _Look:
+    """One refresh on the thread, and whether it has begun: whoever asks later needs another one."""
+
+    def __init__(self, thread: XThread, tracker: WindowTracker) -> None:
+        self._tracker = tracker
+        self.begun = False
+        self.task = thread.start(self._run)
+
+    def _run(self, _: XServer) -> Snapshot:
+        self.begun = True
+        return self._tracker.refresh()
 
 
 def find_window(tracker: WindowTracker, surface: Surface) -> WindowInfo:

@@ -180,6 +180,8 @@ class WindowTracker:
         self._resource = server.extension(xcffib.res)
         self._resource.QueryVersion(1, 2).reply()
         server.atoms(_ROOT_PROPERTIES + _WINDOW_PROPERTIES + _OTHER_ATOMS)
+        #: The properties from which anything here is known.
+        self._told_by = {server.atom(name) for name in _ROOT_PROPERTIES + _WINDOW_PROPERTIES}
         self._base = server.conn.setup.resource_id_mask
         server.core.ChangeWindowAttributes(
             server.root, xcffib.xproto.CW.EventMask, [_EVENT.SubstructureNotify | _EVENT.PropertyChange]
@@ -193,6 +195,8 @@ class WindowTracker:
     def handle(self, event: Any) -> None:
         """Take note of what an event makes doubtful."""
         if isinstance(event, xcffib.xproto.PropertyNotifyEvent):
+            if event.atom not in self._told_by:
+                return  # GTK 4 writes properties of its own with each frame
             if event.window == self._server.root:
                 self._list_stale = True
             else:
