@@ -48,19 +48,28 @@ class Shape:
                 complete = False
                 continue
             seen.add(path)
-            around = above._replace(
-                showing=entries.is_showing(entry, self._profile, above.showing),
-                enabled=entries.is_enabled(entry, self._profile, above.enabled),
-                choice=self._choice_of(entry),
-            )
+            showing = entries.is_showing(entry, self._profile, above.showing)
+            enabled = entries.is_enabled(entry, self._profile, above.enabled)
+            choice = self._choice_of(entry)
+            around = above
+            # Most nodes are as what is around them; one object for all of them is what makes this cheap.
+            if (showing, enabled, choice) != (above.showing, above.enabled, None):
+                around = Around(showing, enabled, above.secret, above.row, above.column, choice)
             node = entries.node_of(entry, around, owner=self._owner, placement=placement)
             complete = complete and not node.incomplete
             index = len(nodes)
             nodes.append(node)
             parents.append(parent)
+            if not entry.children:
+                continue
             row = around.row if entry.role == "row" else None
-            below = Around(showing=around.showing, enabled=around.enabled, secret=node.secret, row=row)
-            waiting.extend((child, index, at) for child, at in reversed(self._around_children(entry, below)))
+            below = around
+            if (node.secret, row, None, None) != around[2:]:
+                below = Around(showing=showing, enabled=enabled, secret=node.secret, row=row)
+            if self._is_plain(entry):
+                waiting.extend([(child, index, below) for child in reversed(entry.children)])
+            else:
+                waiting.extend((child, index, at) for child, at in reversed(self._around_children(entry, below)))
         return tuple(nodes), tuple(parents), complete
 
     def around(self, entry: Entry, fresh: dict[str, Entry]) -> Around:
@@ -103,8 +112,17 @@ class Shape:
             rows += is_row
         return placed
 
+    def _is_plain(self, entry: Entry) -> bool:
+        """Return whether an entry's children take nothing of it but what all children do."""
+        grid = entry.role in roles.GRID_ROLES and entry.columns
+        return not grid and entry.role != "row" and not self._holds_rows(entry)
+
     def _holds_rows(self, entry: Entry) -> bool:
-        return any((child := self._known.get(path)) is not None and child.role == "row" for path in entry.children[:2])
+        for path in entry.children[:2]:
+            child = self._known.get(path)
+            if child is not None and child.role == "row":
+                return True
+        return False
 
     def _around_cells(self, entry: Entry, below: Around) -> list[tuple[str, Around]]:
         """Give cells their row and column: toolkits list headers first or between, then cells row by row."""

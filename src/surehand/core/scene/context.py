@@ -101,25 +101,36 @@ def _without_edit_marks(text: str) -> str:
     return text.strip(_EDIT_MARKS) or text
 
 
+class Known(NamedTuple):
+    """What one tree's contexts leave to the next: contexts by their parts, and texts and hashes by what they cover.
+
+    Parts name places in the tree, so where something is inserted only the hashes still serve.
+    """
+
+    made: dict[tuple[Part, ...], Context]
+    digests: dict[Key, tuple[str, str]]
+
+
 class Contexts:
     """The contexts of every node of one tree, and the row each stands in."""
 
-    __slots__ = ("_digests", "_index", "_known", "_rows", "contexts", "row_keys")
+    __slots__ = ("_digests", "_index", "_known", "_made", "_rows", "contexts", "row_keys")
 
-    def __init__(self, index: TreeIndex, known: dict[Key, tuple[str, str]]) -> None:
+    def __init__(self, index: TreeIndex, known: Known) -> None:
         self._index = index
         self._rows = Rows(index)
         self._known = known
+        self._made: dict[tuple[Part, ...], Context] = {}
         self._digests: dict[Key, tuple[str, str]] = {}
         self.contexts: Final[list[Context]] = []
         self.row_keys: Final[list[RowKey | None]] = []
         self._compute()
-        self._known = {}
+        self._known = Known({}, {})
 
     @property
-    def digests(self) -> dict[Key, tuple[str, str]]:
-        """Return texts and hashes by key, for the next tree."""
-        return self._digests
+    def known(self) -> Known:
+        """Return what the contexts of the next tree may take over."""
+        return Known(self._made, self._digests)
 
     def _compute(self) -> None:
         nothing = self._make(())
@@ -151,16 +162,19 @@ class Contexts:
             self.row_keys.append(row)
 
     def _make(self, parts: tuple[Part, ...]) -> Context:
-        key = key_of(parts)
-        found = self._digests.get(key)
+        found = self._made.get(parts)
         if found is None:
-            found = self._known.get(key)
+            found = self._known.made.get(parts)
+            key = key_of(parts)
             if found is None:
-                text = PART_SEPARATOR.join(part.text for part in reversed(parts))
-                found = (text, context_hash(key))
-            self._digests[key] = found
-        handles = tuple(dict.fromkeys(handle for part in parts for handle in part.handles))
-        return Context(parts, *found, handles)
+                digest = self._digests.get(key) or self._known.digests.get(key)
+                if digest is None:
+                    digest = (PART_SEPARATOR.join(part.text for part in reversed(parts)), context_hash(key))
+                handles = tuple(dict.fromkeys(handle for part in parts for handle in part.handles))
+                found = Context(parts, *digest, handles)
+            self._made[parts] = found
+            self._digests[key] = (found.text, found.hash)
+        return found
 
     def _extend(self, context: Context, part: Part) -> Context:
         return self._make((part, *context.parts)[: limits.CONTEXT_PARTS_MAX])
@@ -235,4 +249,4 @@ def contexts_of(tree: Tree, previous: Tree | None = None) -> Contexts:
     if found is not None:
         return found
     before = _CONTEXTS.peek(previous)
-    return _CONTEXTS.keep(tree, Contexts(index_of(tree), before.digests if before is not None else {}))
+    return _CONTEXTS.keep(tree, Contexts(index_of(tree), Known({}, {}) if before is None else before.known))
