@@ -64,7 +64,12 @@ async def wait_for(
     args: WaitParams,
     clock: Clock,
 ) -> dict[str, Any]:
-    """Wait until one of the meant windows fulfils the conditions; a time-out is a normal result."""
+    """Wait until one of the meant windows fulfils the conditions; a time-out is a normal result.
+
+    Raises:
+        Unavailable: the session has no desktop, so nothing will ever come about.
+    """
+    desk_of(session)
     wait = Wait(conditions=args.conditions, mode=args.mode, timeout_ms=args.timeout_ms)
     started = clock.monotonic_ms()
     while True:

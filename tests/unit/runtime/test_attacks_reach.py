@@ -493,6 +493,16 @@ async def test_windows_that_come_and_go_while_they_are_listed_are_no_defect() ->
     assert await listing == ()
 
 
+async def test_waiting_without_a_desktop_says_so_instead_of_running_out() -> None:
+    world = World()
+    host = host_of(world)
+    session = await agent(host)
+    session.desk = None
+    condition = {"kind": "title_contains", "contains": "x"}
+    with pytest.raises(Unavailable, match="no desktop"):
+        await host.call(session, "wait", {"conditions": [condition], "timeout_ms": 60_000})
+
+
 async def test_giant_names_neither_fill_an_error_nor_a_question() -> None:
     huge = "x" * 1_000_000
     world = World([button("b", f"delete {huge}")])
