@@ -39,6 +39,9 @@ from surehand.client.sync_client import Hand, Result
 from surehand.errors import EffectError, InvalidRequest, SurehandError
 from surehand.limits import REQUEST_BYTES_MAX
 
+#: What the words in receipts mean.
+_WARNINGS: Final = {"held_before": "it was so before, which makes the verification say little (held_before)"}
+
 _KINDS: Final = "\n".join(f"  {kind:18}{form.words}".rstrip() for kind, form in FORMS.items())
 
 
@@ -93,6 +96,9 @@ Examples:
   surehand act press ctrl+s --app mousepad --role text
   surehand act launch -- mousepad notes.txt
   surehand act --request request.json --json
+
+`surehand capabilities` says which of them work on a window; paste and open are not built yet. Places, and what needs
+them (drag, hold, release, move), go in a whole request: --request.
 
 The target is found when the command runs: exactly one match, waited for up to --timeout seconds. The same --id never
 acts twice: give it again after a crash to learn the outcome.
@@ -183,7 +189,7 @@ def _presented(present: Callable[[], Result]) -> Result:
 
 def _tell(output: Output, result: Result) -> None:
     if isinstance(result, Receipt):
-        warnings = [("warn", f"warning: {warning}") for warning in result.warnings]
+        warnings = [("warn", f"warning: {_WARNINGS.get(warning, warning)}") for warning in result.warnings]
         proof = result.reply.get("proof") or {}
         evidence = f", evidence {proof['seq']}:{str(proof['record_hash'])[:12]}" if proof else ""
         again = " (the stored outcome of this id)" if result.replayed else ""

@@ -39,7 +39,7 @@ def list_() -> None:
             one.approval_id,
             one.principal,
             one.presentation.action,
-            one.presentation.element or one.presentation.place,
+            one.presentation.element or one.presentation.place or one.presentation.app,
             one.presentation.risk,
             _left(one),
         )

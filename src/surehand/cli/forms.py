@@ -102,7 +102,7 @@ FORMS: Final[dict[str, Form]] = {
     "type_text": Form("TEXT", _one("text"), frozenset({"clear", "submit"}), aim="window"),
     "press": Form("CHORD…", _chords, aim="window"),
     "paste": Form("TEXT", _one("text"), aim="window"),
-    "window": Form("focus|close|…", _window, aim="window"),
+    "window": Form("focus|close|minimize|maximize|cycle|move X Y|resize W H", _window, aim="window"),
     "launch": Form("PROGRAM [ARGUMENT…]", _program, aim="none"),
     "open": Form("URI", _one("uri"), aim="none"),
 }

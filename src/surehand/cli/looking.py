@@ -158,7 +158,8 @@ def screenshot(
         Path(file).write_bytes(picture.png)
     except OSError as error:
         raise Unavailable(f"cannot write {file}: {error.strerror}", fix="name another file") from error
-    out().data({"file": file, "bytes": len(picture.png), "capture": picture.capture}, f"{file}: {picture!r}")
+    size = f"{picture.capture.get('width')}×{picture.capture.get('height')} pixels"
+    out().data({"file": file, "bytes": len(picture.png), "capture": picture.capture}, f"{file}: {size}")
 
 
 def wait(  # noqa: PLR0913 - one parameter for each option

@@ -54,7 +54,7 @@ def place_of(session: Hand, app: str | None, surface: str | None) -> App:
         InvalidRequest: none, or both.
     """
     if (app is None) == (surface is None):
-        raise InvalidRequest("name either --app or --surface", fix="`surehand surfaces` lists both")
+        raise InvalidRequest("name either an application or --surface", fix="`surehand surfaces` lists both")
     return session.app(app) if app is not None else session.surface(str(surface))
 
 

@@ -73,6 +73,12 @@ def test_the_commands_that_were_promised_are_there() -> None:
     assert {tuple(one.split()) for one in promised.split("|")} <= set(commands())
 
 
+def test_help_for_acting_names_every_kind_and_what_does_not_work_yet(cli: Cli) -> None:
+    said = cli("act", "--help").out
+    for words in (*FORMS, "minimize", "move X Y", "drag", "hold", "release", "--request", "not built yet"):
+        assert words in said, words
+
+
 def test_the_bare_command_shows_help() -> None:
     done = subprocess.run(
         [sys.executable, "-c", "import sys; from surehand.cli import main; sys.exit(main([]))"],
@@ -388,6 +394,12 @@ def test_approvals_are_shown_exactly_and_safely(desk: Desk, cli: Cli) -> None:
         assert part in shown
     assert not set(shown) & set("\x1b\u202e")
     assert cli("approvals", "show", "ap2", "--json").code == 2
+
+
+def test_the_list_of_approvals_says_which_program_is_to_be_launched(desk: Desk, cli: Cli) -> None:
+    pending = question(action="process.run", element="", place="", app="launch:xterm")
+    answers(desk, approvals={"pending": [to_value(pending)]})
+    assert "launch:xterm" in cli("approvals", "list").out
 
 
 def test_an_answer_is_signed_for_what_was_shown_and_nothing_else(desk: Desk, cli: Cli, tmp_path: Path) -> None:
