@@ -35,7 +35,7 @@ from surehand.model.record import to_value
 from surehand.model.request import Batch, Request
 from surehand.model.scene import Bounds, Scene, Surface
 from surehand.model.verification import NoVerification
-from surehand.runtime import changes
+from surehand.runtime import changes, pointed
 from surehand.runtime import params as p
 from surehand.runtime.parts import Parts
 from surehand.runtime.pictures import crop, paint_out
@@ -322,10 +322,13 @@ async def act(parts: Parts, session: Session, args: p.Act) -> dict[str, Any]:
     _will_hold(session, args.request)
     seen = await changes.before(parts, session, [args.request]) if args.observe_after else None
     reply = await parts.gateway.act(session, args.request, wait_approval_ms=args.wait_approval_ms)
-    if seen is not None and reply.terminal is not None:
+    if seen is not None and args.observe_after == "later":
+        if reply.terminal is not None:
+            changes.note(session, seen, [reply])
+    elif seen is not None and reply.terminal is not None:
         # Whoever gives up now still hears the outcome; only the look is dropped.
         with contextlib.suppress(asyncio.CancelledError):
-            change = await changes.after(parts, session, seen, [reply])
+            change = await changes.after(parts, session, seen, [reply], full=args.full)
             reply = msgspec.structs.replace(reply, output={**(reply.output or {}), "after": change})
     return _reply_value(reply)
 
@@ -420,6 +423,7 @@ async def end_session(_: Parts, session: Session, __: p.Nothing) -> dict[str, An
     session.scenes.clear()
     session.latest.clear()
     session.shown.clear()
+    session.later = None
     session.sights.clear()
     return {"ended": True}
 
@@ -433,10 +437,12 @@ AGENT: Final[dict[str, tuple[type[Any], Method]]] = {
     "refs": (p.Labels, refs),
     "read_text": (p.ReadText, read_text),
     "screenshot": (p.TakePicture, screenshot),
+    "at": (p.At, pointed.at),
     "wait": (p.Wait, wait),
     "propose": (p.Propose, propose),
     "act": (p.Act, act),
     "batch": (p.RunBatch, batch),
+    "changes": (p.Changes, changes.changes),
     "status": (p.OperationName, status),
     "cancel": (p.OperationName, cancel),
     "end_session": (p.Nothing, end_session),

@@ -11,6 +11,7 @@ from surehand.model.authority import StandingGrant
 from surehand.model.query import Query
 from surehand.model.record import Record, check_count, check_identifier, check_range
 from surehand.model.request import Batch, Request
+from surehand.model.targets import PointTarget
 
 
 class Nothing(Record, frozen=True, kw_only=True):
@@ -47,10 +48,14 @@ class Find(Where, frozen=True, kw_only=True):
 
 
 class Act(Record, frozen=True, kw_only=True):
-    """One request. `wait_approval_ms`: how long the caller waits for a person before it is told to come back."""
+    """One request. `wait_approval_ms`: how long the caller waits for a person before it is told to come back.
+
+    With `observe_after` the reply says what it changed, with `full` by the whole text; `later` leaves it to `changes`.
+    """
 
     request: Request
-    observe_after: bool = False
+    observe_after: bool | Literal["later"] = False
+    full: bool = False
     wait_approval_ms: int = 0
 
     def __post_init__(self) -> None:
@@ -68,6 +73,12 @@ class RunBatch(Record, frozen=True, kw_only=True):
 
     batch: Batch
     observe_after: bool = False
+
+
+class Changes(Record, frozen=True, kw_only=True):
+    """What effects changed that were to be asked for later."""
+
+    full: bool = False
 
 
 class Labels(Record, frozen=True, kw_only=True):
@@ -92,6 +103,12 @@ class ReadText(Record, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         check_range("start", self.start, 0, limits.INTEGER_MAX)
         check_range("end", self.end, -1, limits.INTEGER_MAX)
+
+
+class At(Record, frozen=True, kw_only=True):
+    """A place in a picture."""
+
+    point: PointTarget
 
 
 class TakePicture(Record, frozen=True, kw_only=True):

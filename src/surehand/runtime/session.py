@@ -18,7 +18,7 @@ from surehand.core.scene.labels import LabelTable
 from surehand.errors import SurehandError, Unavailable, WindowNotFound
 from surehand.model.scene import Scene, Surface
 from surehand.ports import Actor, Interruptions, Observer, Screen
-from surehand.runtime.shown import Shown
+from surehand.runtime.shown import Before, Shown
 from surehand.runtime.sights import Sights
 
 #: Scenes a session may still refer to; older ones are stale anyway after 30 s.
@@ -148,6 +148,8 @@ class Session:
     #: What the caller was shown, by label (runtime/shown.py).
     shown: Shown = field(default_factory=Shown)
     sights: Sights = field(default_factory=Sights)
+    #: What was known before the effects whose change is asked for later (runtime/changes.py).
+    later: Before | None = None
     read_decisions: dict[tuple[str, ...], str] = field(default_factory=dict)
     scene_counter: int = 0
     #: Random, so that a scene of one session can never be named in another.

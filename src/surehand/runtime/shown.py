@@ -29,6 +29,18 @@ class Meaning(NamedTuple):
 
 
 @dataclass(slots=True)
+class Before:
+    """What the caller knew before some effects: the scenes of the windows aimed at, and which windows there were.
+
+    `verified` as long as every effect since was read back.
+    """
+
+    scenes: dict[str, Scene] = field(default_factory=dict)
+    windows: frozenset[str] = frozenset()
+    verified: bool = True
+
+
+@dataclass(slots=True)
 class Shown:
     """The last text of each window, and matches of queries since."""
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 import msgspec
 
 from surehand import limits
-from surehand.errors import StaleTarget, TargetNotFound
+from surehand.errors import StaleTarget, TargetError, TargetNotFound
 from surehand.model.scene import Bounds, Capture, Scene
 from surehand.model.targets import PointTarget
 
@@ -95,6 +95,16 @@ class Sights:
         if sight is None or now_ms - sight.capture.taken_at_ms > limits.SCENE_ACT_MS_MAX:
             raise StaleTarget("that picture is not a recent one of this session", fix=_TAKE_ANOTHER)
         return sight
+
+    def surface_at(self, target: PointTarget) -> str | None:
+        """Return the window that a picture showed at a place, however old it is; None where that is not known."""
+        sight = self._kept.get(target.capture_id)
+        if sight is None:
+            return None
+        try:
+            return sight.window_at(sight.place(target))[0]
+        except TargetError:
+            return None
 
     def clear(self) -> None:
         """Forget everything."""

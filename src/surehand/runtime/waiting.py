@@ -45,16 +45,51 @@ async def settle(observer: Observer, surface_id: str, clock: Clock) -> str:
         await observer.changed(surface_id, version, answer.wait_ms)
 
 
-async def settle_after(observer: Observer, surface_id: str, clock: Clock) -> None:
-    """Wait until what a verified effect caused has come: a short quiet span, as the effect itself was read back."""
+async def settle_after(observer: Observer, surface_id: str, clock: Clock, quiet_ms: int) -> None:
+    """Wait until what a known effect brings along has come: until the window has been quiet for a short span.
+
+    Every look is answered by the application itself, so what its handler did by then has been told.
+    """
     started = clock.monotonic_ms()
     while True:
         version = (await observer.read(surface_id)).version
-        quiet_ms = min(observer.busy(surface_id)[0], clock.monotonic_ms() - started)
-        left_ms = limits.SETTLE_VERIFIED_QUIET_MS - quiet_ms
+        left_ms = quiet_ms - _quiet_ms(observer, surface_id, clock, started)
         if left_ms <= 0 or clock.monotonic_ms() - started >= limits.SETTLE_VERIFIED_CAP_MS:
             return
         await observer.changed(surface_id, version, left_ms)
+
+
+async def come_to_rest(
+    observer: Observer, surface_id: str, clock: Clock, changed: Callable[[], Awaitable[bool]]
+) -> None:
+    """Wait for what an effect that was not read back leads to.
+
+    Once something is seen to have changed a short quiet span is enough; as long as nothing is, what was done may yet
+    show, and only the window's rest ends the waiting (`settle`).
+    """
+    started = clock.monotonic_ms()
+    resting = asyncio.ensure_future(settle(observer, surface_id, clock))
+    try:
+        while not resting.done():
+            await settle_after(observer, surface_id, clock, limits.SETTLE_SEEN_QUIET_MS)
+            if await changed():
+                return
+            version = (await observer.read(surface_id)).version
+            hearing = asyncio.ensure_future(observer.changed(surface_id, version, limits.SETTLE_BUSY_CAP_MS))
+            try:
+                await asyncio.wait([resting, hearing], timeout=_LOOK_MS / 1000, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                hearing.cancel()
+                await asyncio.gather(hearing, return_exceptions=True)
+            if clock.monotonic_ms() - started >= limits.SETTLE_BUSY_CAP_MS:
+                return
+    finally:
+        resting.cancel()
+        await asyncio.gather(resting, return_exceptions=True)
+
+
+def _quiet_ms(observer: Observer, surface_id: str, clock: Clock, started_ms: int) -> int:
+    return min(observer.busy(surface_id)[0], clock.monotonic_ms() - started_ms)
 
 
 async def wait_for(

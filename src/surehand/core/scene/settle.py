@@ -3,13 +3,22 @@
 At rest: at least `SETTLE_MIN_MS` passed, the window's last event is `SETTLE_QUIET_MS` old or older, and it does not
 say that it is busy. Not at rest by `SETTLE_CAP_MS`, or `SETTLE_BUSY_CAP_MS` while it is busy: possibly unsettled,
 which is an answer and not an error. The time limit wins over quiet. Reads no clock.
+
+`differs` says whether an effect can be seen: by what the text form shows, and not by where the focus went, which an
+attempt moves by itself.
 """
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+import re
+from typing import Final, Literal, NamedTuple
 
 from surehand import limits
+from surehand.core.scene.render import render
+from surehand.model.scene import Scene
+
+#: What pressing an element does to it before anything comes of it.
+_PASSING: Final = re.compile(r" (?:focused|pressed|active)(?= |$)")
 
 
 class Settle(NamedTuple):
@@ -40,3 +49,15 @@ def settle(*, started_ms: int, now_ms: int, last_event_ms_ago: int, busy: bool) 
     # toolkit may forget to say it, so look again after each quiet span.
     wait = limits.SETTLE_QUIET_MS if busy else max(least, quiet, 1)
     return Settle("wait", min(wait, cap - elapsed))
+
+
+def differs(before: Scene, now: Scene) -> bool:
+    """Return whether the text form shows a difference other than the focus or a button held down."""
+    if before.tree is now.tree:
+        return False
+    one, other = render(before).lines[1:], render(now).lines[1:]
+    if one == other:
+        return before.surface.title != now.surface.title
+    return len(one) != len(other) or any(
+        _PASSING.sub("", old) != _PASSING.sub("", new) for old, new in zip(one, other, strict=True) if old != new
+    )

@@ -20,6 +20,8 @@ READS: Final = frozenset(
         "observe",
         "query",
         "refs",
+        "at",
+        "changes",
         "propose",
         "read_text",
         "screenshot",
