@@ -6,6 +6,7 @@ are an error that lists them.
 
 What the filters mean: roles also go by their aliases; texts compare exact code points and case; in names and contexts
 any white space counts as one blank, and none at the ends, because toolkits pad and wrap what they show ("Save      ");
+a control that says the text on it twice, as GTK 4.8 does, goes by it said once as well (`7` finds "7 7");
 a context matches as a whole or in any one of its parts; `contains` and `contained-by` compare rectangles, as do
 `within` (half-open: edges that touch do not count) and `nearest` (distance of centres, ties in document order, judged
 among the elements that pass every other filter); `in-row` means the nearest list item, table row, tree item or card,
@@ -54,7 +55,7 @@ class Found(NamedTuple):
 class _Lookup:
     """What queries look up in one scene's tree, built on first use."""
 
-    __slots__ = ("_by_name", "_by_role", "_names", "contexts", "nodes", "tree")
+    __slots__ = ("_by_name", "_by_role", "_names", "_once", "contexts", "nodes", "tree")
 
     def __init__(self, scene: Scene) -> None:
         self.tree: Final[TreeIndex] = index_of(scene.tree)
@@ -63,6 +64,7 @@ class _Lookup:
         self._by_role: dict[str, list[int]] | None = None
         self._by_name: dict[str, list[int]] | None = None
         self._names: list[str] | None = None
+        self._once: dict[int, str] | None = None
 
     @property
     def names(self) -> Sequence[str]:
@@ -70,6 +72,21 @@ class _Lookup:
         if self._names is None:
             self._names = [_evened(node.name) for node in self.nodes]
         return self._names
+
+    @property
+    def once(self) -> dict[int, str]:
+        """The texts of those elements whose name says the text within them twice."""
+        if self._once is None:
+            self._once = {}
+            for index, own in enumerate(self.names):
+                text = own[: len(own) // 2]
+                if (
+                    text
+                    and own == f"{text} {text}"
+                    and text in {self.names[child] for child in self.tree.children[index]}
+                ):
+                    self._once[index] = text
+        return self._once
 
     def with_role(self, role: str) -> Sequence[int]:
         if self._by_role is None:
@@ -83,6 +100,8 @@ class _Lookup:
             self._by_name = {}
             for index, own in enumerate(self.names):
                 self._by_name.setdefault(own, []).append(index)
+                if index in self.once:
+                    self._by_name.setdefault(self.once[index], []).append(index)
         return self._by_name.get(_evened(name), ())
 
 
@@ -256,9 +275,13 @@ class _Finder:
         return 2, lambda places: [place for place in places if _intersects(nodes[place].bounds, area)]
 
     def _name(self, part: Filter) -> tuple[int, Sieve]:
-        names = self._lookup.names
+        names, once = self._lookup.names, self._lookup.once
         cost, test = _text_test(part.name, evened=True)
-        return cost, lambda places: _passing(places, [names[place] for place in places], test)
+        if not once:
+            return cost, lambda places: _passing(places, [names[place] for place in places], test)
+        return cost, lambda places: [
+            place for place in places if test(names[place]) or (place in once and test(once[place]))
+        ]
 
     def _value(self, part: Filter) -> tuple[int, Sieve]:
         nodes = self._lookup.nodes

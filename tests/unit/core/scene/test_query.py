@@ -101,6 +101,21 @@ def test_two_names_that_differ_in_blanks_alone_are_ambiguous_and_none_is_taken()
         resolve_one(scene, Query(filters=(name("Save"),)))
 
 
+@pytest.mark.parametrize("text", ["7", "7 7", " 7 "])
+def test_a_button_that_says_its_text_twice_is_found_by_it(text):
+    seven, other = El("button", "7 7", El("label", "7")), El("button", "8 8", El("label", "8"))
+    scene = Watcher(El("window", "W", seven, other)).observe()
+    found = find(scene, Query(filters=(Filter(role="button"), name(text))))
+    assert [scene.tree.nodes[i].handle for i in found.indexes] == [seven.handle]
+    assert scene.tree.nodes[resolve_one(scene, Query(filters=(name(text),)))].handle == seven.handle
+
+
+def test_a_name_of_two_like_words_is_not_cut_in_half():
+    scene = Watcher(El("window", "W", El("button", "bye bye", El("label", "bye bye")), El("button", "7 7"))).observe()
+    for text in ("bye", "7"):
+        assert find(scene, Query(filters=(Filter(role="button"), name(text)))).indexes == ()
+
+
 def test_the_label_around_an_element_is_found_without_its_blanks():
     button = El("button", "Open")
     rows = El("list", "People", El("listitem", "", El("label", "carol  "), button))
