@@ -163,6 +163,9 @@ class Screen(Protocol):
     async def stacking(self) -> tuple[dict[str, Any], ...]:
         """Return managed windows from front to back: id, pid, title, bounds, minimized, focused."""
 
+    async def monitors(self) -> tuple[dict[str, Any], ...]:
+        """Return the parts of the desktop that are monitors: name, bounds in desktop pixels, primary."""
+
     async def place(self, surface: Surface) -> Bounds | None:
         """Return where a window's pixels stand now, as a capture of it would say; None where it is not certain."""
 

@@ -6,7 +6,6 @@ Each method takes its session and strict parameters and returns a JSON value. No
 from __future__ import annotations
 
 import asyncio
-import base64
 import contextlib
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
@@ -14,93 +13,28 @@ from typing import Any, Final
 import msgspec
 
 from surehand.core.batch import next_step, step_id
-from surehand.core.release import check_readable, is_secret
-from surehand.core.scene.describe import quote
 from surehand.core.scene.diff import diff
-from surehand.core.scene.fence import index_of_label
 from surehand.core.scene.query import find
 from surehand.core.scene.render import RenderOptions, render
 from surehand.core.verification import default_expectation
-from surehand.errors import (
-    AppNotFound,
-    CaptureUnavailable,
-    InvalidRequest,
-    SurehandError,
-    TargetNotFound,
-    Unavailable,
-)
+from surehand.errors import SurehandError
 from surehand.model.actions import Hold
 from surehand.model.outcome import UNKNOWN_STATEMENT, Reply
 from surehand.model.record import to_value
 from surehand.model.request import Batch, Request
-from surehand.model.scene import Bounds, Scene, Surface
+from surehand.model.scene import Scene, Surface
 from surehand.model.verification import NoVerification
-from surehand.runtime import changes, pointed
+from surehand.runtime import changes, contents, picturing, pointed
 from surehand.runtime import params as p
 from surehand.runtime.parts import Parts
-from surehand.runtime.pictures import crop, paint_out
 from surehand.runtime.scenes import desk_of
 from surehand.runtime.session import Session
 from surehand.runtime.shown import still_means
-from surehand.runtime.sights import Shown, Sight, unseen, windows_of
 from surehand.runtime.views import surface_value, target_value
 from surehand.runtime.waiting import settle, wait_for
+from surehand.runtime.where import one_surface, surfaces_of
 
 Method = Callable[[Parts, Session, Any], Awaitable[dict[str, Any]]]
-
-
-# --- where ----------------------------------------------------------------------------------------------------------
-
-
-async def surfaces_of(parts: Parts, session: Session, where: p.Where) -> tuple[Surface, ...]:
-    """Return the windows a call means; all that may be read where it names nothing.
-
-    Raises:
-        AppNotFound, InvalidRequest, PolicyDenied.
-    """
-    found = await parts.scenes.surfaces(session)
-    if where.surface is not None:
-        if where.app is not None:
-            raise InvalidRequest("name a surface or an app, not both")
-        surface, _ = await desk_of(session).surface(where.surface)
-        # Refused by name, so that it says why; nothing about a closed window is told, its title least of all.
-        parts.authority.check_read(session, surface)
-        return (surface,)
-    if where.app is None:
-        return found
-    named = tuple(surface for surface in found if _is_app(surface, where.app))
-    if not named:
-        if any(_is_app(surface, where.app) for surface in desk_of(session).silent.values()):
-            raise Unavailable("the application does not answer", fix="wait until it responds, or quit it")
-        running = sorted({surface.app.key for surface in found})
-        raise AppNotFound(
-            f"no running application is called {where.app}",
-            fix="use one of the candidates, or start it",
-            observed={"candidates": running},
-        )
-    return named
-
-
-def _is_app(surface: Surface, name: str) -> bool:
-    """An application is named by its key, its program's or script's file name, or its pid; never by what it claims."""
-    app = surface.app
-    paths = [path for path in (app.executable, app.script) if path]
-    return name in (app.key, str(app.pid), *paths, *(path.rsplit("/", 1)[-1] for path in paths))
-
-
-async def one_surface(parts: Parts, session: Session, where: p.Where) -> Surface:
-    """Return the one window a call means; of several of an application the active one."""
-    found = await surfaces_of(parts, session, where)
-    if len(found) > 1:
-        active = tuple(surface for surface in found if "active" in surface.states)
-        found = active if len(active) == 1 else found
-    if len(found) != 1:
-        raise InvalidRequest(
-            f"{len(found)} windows are meant",
-            fix="name one of them with surface",
-            observed={"candidates": [f"{one.surface_id} {quote(one.title)}" for one in found[:10]]},
-        )
-    return found[0]
 
 
 # --- reads ----------------------------------------------------------------------------------------------------------
@@ -228,80 +162,6 @@ async def refs(parts: Parts, session: Session, args: p.Labels) -> dict[str, Any]
         scene = await parts.scenes.observe(session, meaning.surface_id)
         found[label] = {**target_value(scene, still_means(meaning, scene)), "surface": meaning.surface_id}
     return {"refs": found}
-
-
-async def read_text(parts: Parts, session: Session, args: p.ReadText) -> dict[str, Any]:
-    """Read characters of an element's text; never of a secret."""
-    scene = await parts.scenes.observe(session, args.surface)
-    node = scene.tree.nodes[_index(scene, args.label)]
-    check_readable(node)
-    observer = desk_of(session).observer_of(args.surface)
-    found = await observer.text(args.surface, node.handle, args.start, args.end)
-    parts.reads.note(session, scene.surface, "desktop.read_text", found.text, scene.generation)
-    return {"text": found.text, "start": found.start, "total_chars": found.total_chars}
-
-
-def _index(scene: Scene, label: str) -> int:
-    index = index_of_label(scene, label)
-    if index is None:
-        raise TargetNotFound(f"{label} is not in this window now", fix="observe again", details={"element": label})
-    return index
-
-
-async def screenshot(parts: Parts, session: Session, args: p.TakePicture) -> dict[str, Any]:
-    """Take a picture of a window, an element, or the desktop; secret fields are painted over."""
-    desk = desk_of(session)
-    if desk.screen is None:
-        raise CaptureUnavailable("this desktop gives no pictures", fix="surehand doctor")
-    if args.surface is None:
-        return await _desktop_picture(parts, session)
-    scene = await parts.scenes.observe(session, args.surface)
-    parts.authority.check_read(session, scene.surface)
-    capture, data = await desk.screen.capture(scene.surface)
-    # Where it stood before and where it stands after: one of them is what the picture shows, also while it scrolls.
-    after = await parts.scenes.observe(session, args.surface, hand_out=False)
-    data = await paint_out(capture, data, [*_secrets(scene), *_secrets(after)])
-    shown = (Shown(args.surface, (capture.origin_x, capture.origin_y, capture.width, capture.height)),)
-    if args.label is not None:
-        capture, data = await crop(capture, data, scene.tree.nodes[_index(scene, args.label)].bounds)
-    session.sights.keep(Sight(capture=capture, windows=shown, scenes={args.surface: scene}, png=data))
-    png = base64.b64encode(data).decode("ascii")
-    parts.reads.note(session, scene.surface, "desktop.screenshot.window", png, scene.generation)
-    return {"capture": to_value(capture), "png_base64": png}
-
-
-def _secrets(scene: Scene) -> list[Bounds | None]:
-    return [node.bounds for node in scene.tree.nodes if is_secret(node)]
-
-
-async def _desktop_picture(parts: Parts, session: Session) -> dict[str, Any]:
-    """The whole desktop shows every window, so every window must be open to this session.
-
-    What could not be looked at, because its application hangs or says nothing of itself, is painted over.
-    """
-    desk = desk_of(session)
-    if desk.isolation == "shared":
-        raise InvalidRequest(
-            "a picture of the whole of a shared desktop is an operation of its own",
-            fix="act with the screenshot action, or name a surface",
-        )
-    found = await desk.surfaces()
-    scenes: dict[str, Scene] = {}
-    for surface in found:
-        # Before the picture: what it shows may be newer than this, never older, and newer is refused.
-        scene = scenes[surface.surface_id] = await parts.scenes.observe(session, surface.surface_id)
-        parts.reads.note(session, surface, "desktop.screenshot.desktop", "", scene.generation)
-    if desk.screen is None:
-        raise CaptureUnavailable("this desktop gives no pictures", fix="surehand doctor")
-    stacking = await desk.screen.stacking()
-    capture, data = await desk.screen.capture(None)
-    covered: list[Bounds | None] = list(unseen((*stacking, *await desk.screen.stacking()), scenes))
-    for surface_id, scene in scenes.items():
-        covered += [*_secrets(scene), *_secrets(await parts.scenes.observe(session, surface_id, hand_out=False))]
-    data = await paint_out(capture, data, covered)
-    windows = windows_of(stacking, scenes)
-    session.sights.keep(Sight(capture=capture, windows=windows, scenes=scenes, png=data))
-    return {"capture": to_value(capture), "png_base64": base64.b64encode(data).decode("ascii")}
 
 
 async def wait(parts: Parts, session: Session, args: p.Wait) -> dict[str, Any]:
@@ -435,8 +295,10 @@ AGENT: Final[dict[str, tuple[type[Any], Method]]] = {
     "observe": (p.Observe, observe),
     "query": (p.Find, query),
     "refs": (p.Labels, refs),
-    "read_text": (p.ReadText, read_text),
-    "screenshot": (p.TakePicture, screenshot),
+    "read_text": (p.ReadText, contents.read_text),
+    "find_text": (p.FindText, contents.find_text),
+    "read_table": (p.ReadTable, contents.read_table),
+    "screenshot": (p.TakePicture, picturing.screenshot),
     "at": (p.At, pointed.at),
     "wait": (p.Wait, wait),
     "propose": (p.Propose, propose),

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Literal
 
 from surehand import limits
+from surehand.core.scene.textsearch import Sought
 from surehand.core.waiting import Condition
+from surehand.errors import InvalidRequest
 from surehand.model.approval import ApprovalAnswer
 from surehand.model.authority import StandingGrant
 from surehand.model.query import Query
@@ -92,17 +94,58 @@ class Labels(Record, frozen=True, kw_only=True):
             check_identifier("label", label)
 
 
-class ReadText(Record, frozen=True, kw_only=True):
-    """Characters `start..end` of an element's text; −1 means the end."""
+class Element(Where, frozen=True, kw_only=True):
+    """An element by its label, or by a query that has exactly one match; or only a window.
 
-    surface: str
-    label: str
-    start: int = 0
-    end: int = -1
+    A label without a window is one that this session was shown, and is refused when it means something else now.
+    """
+
+    label: str | None = None
+    query: Query | None = None
 
     def __post_init__(self) -> None:
+        if self.label is not None:
+            check_identifier("label", self.label)
+            if self.query is not None:
+                raise InvalidRequest("name an element by label or by query, not both")
+
+
+class ReadText(Element, frozen=True, kw_only=True):
+    """Characters `start..end` of an element's text, −1 means the end; or a page of at most `chars` from `start`.
+
+    A page ends between characters as a reader takes them.
+    """
+
+    start: int = 0
+    end: int = -1
+    chars: int | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
         check_range("start", self.start, 0, limits.INTEGER_MAX)
         check_range("end", self.end, -1, limits.INTEGER_MAX)
+        if self.chars is not None:
+            check_range("chars", self.chars, 1, limits.TEXT_PAGE_CHARS_MAX)
+            if self.end != -1:
+                raise InvalidRequest("say where a read ends, or how long its page is, not both")
+
+
+class FindText(Element, frozen=True, kw_only=True):
+    """Places in an element's text."""
+
+    find: Sought
+
+
+class ReadTable(Element, frozen=True, kw_only=True):
+    """Rows of the table that an element is or stands in; or of the only one of a window."""
+
+    row_start: int = 0
+    rows: int = limits.TABLE_ROWS_DEFAULT
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_range("row_start", self.row_start, 0, limits.INTEGER_MAX)
+        check_range("rows", self.rows, 1, limits.TABLE_ROWS_MAX)
 
 
 class At(Record, frozen=True, kw_only=True):
@@ -111,11 +154,36 @@ class At(Record, frozen=True, kw_only=True):
     point: PointTarget
 
 
-class TakePicture(Record, frozen=True, kw_only=True):
-    """A window's own pixels, or the desktop's; with a label, only the element's."""
+class TakePicture(Element, frozen=True, kw_only=True):
+    """A window's own pixels, with an element only its part; without either the desktop's.
 
-    surface: str | None = None
-    label: str | None = None
+    `region` is x, y, width, height in pixels of the window, or of the desktop. `monitor` names a part of the desktop.
+    `marks` also tells where what can be acted upon stands.
+    """
+
+    region: tuple[int, int, int, int] | None = None
+    monitor: str | None = None
+    marks: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        is_element = self.label is not None or self.query is not None
+        if sum((is_element, self.region is not None, self.monitor is not None)) > 1:
+            raise InvalidRequest("a picture is of an element, a region or a monitor; name one of them")
+        if self.region is not None:
+            for name, value in zip(("x", "y"), self.region[:2], strict=True):
+                check_range(name, value, -limits.COORDINATE_MAX, limits.COORDINATE_MAX)
+            for name, value in zip(("width", "height"), self.region[2:], strict=True):
+                check_range(name, value, 1, limits.COORDINATE_MAX)
+        if self.monitor is not None:
+            check_text("monitor", self.monitor, limits.NAME_CHARS_MAX, empty=False)
+            if self.surface is not None or self.app is not None:
+                raise InvalidRequest("a monitor is a part of the desktop; name no window")
+
+    @property
+    def is_desktop(self) -> bool:
+        """Whether no window and no element is named."""
+        return self.surface is None and self.app is None and self.label is None and self.query is None
 
 
 class Wait(Where, frozen=True, kw_only=True):

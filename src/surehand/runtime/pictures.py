@@ -1,4 +1,4 @@
-"""Pictures before they leave: secret fields painted over, and cut to an element.
+"""Pictures before they leave: secret fields painted over, and cut to a part.
 
 The work is done off the event loop, and only where there is something to paint or cut. A secret whose place is not
 known costs the whole picture: too little in it is a nuisance, a password in it is a leak.
@@ -14,7 +14,7 @@ from typing import Final
 
 import msgspec
 
-from surehand.errors import CaptureUnavailable, TargetNotActionable
+from surehand.errors import CaptureUnavailable, InvalidRequest, TargetNotActionable
 from surehand.model.scene import Bounds, Capture
 
 _PAINT: Final = (96, 96, 96)
@@ -53,12 +53,37 @@ async def crop(capture: Capture, data: bytes, bounds: Bounds | None) -> tuple[Ca
     """
     if bounds is None:
         raise TargetNotActionable("the element has no place on the screen", fix="bring it into view first")
-    left, top, right, bottom = _box(capture, bounds)
-    left, top = max(0, left), max(0, top)
-    right, bottom = min(capture.width, right), min(capture.height, bottom)
-    if right <= left or bottom <= top:
+    box = _within(capture, _box(capture, bounds))
+    if box is None:
         raise TargetNotActionable("the element lies outside the picture", fix="bring it into view first")
-    cut = await asyncio.to_thread(_cut, data, (left, top, right, bottom))
+    return await _part(capture, data, box)
+
+
+async def crop_region(capture: Capture, data: bytes, region: Bounds) -> tuple[Capture, bytes]:
+    """Return a region of a picture; `region` is x, y, width, height in desktop pixels from the picture's corner.
+
+    What of it lies outside is left out.
+
+    Raises:
+        InvalidRequest: all of it does.
+    """
+    x, y, width, height = region
+    box = _within(capture, _box(capture, (capture.origin_x + x, capture.origin_y + y, width, height)))
+    if box is None:
+        size = f"{capture.width * 1000 // capture.scale_milli} x {capture.height * 1000 // capture.scale_milli}"
+        raise InvalidRequest(f"the region lies outside; there are {size} pixels", fix="choose a region inside")
+    return await _part(capture, data, box)
+
+
+def _within(capture: Capture, box: tuple[int, int, int, int]) -> tuple[int, int, int, int] | None:
+    left, top = max(0, box[0]), max(0, box[1])
+    right, bottom = min(capture.width, box[2]), min(capture.height, box[3])
+    return None if right <= left or bottom <= top else (left, top, right, bottom)
+
+
+async def _part(capture: Capture, data: bytes, box: tuple[int, int, int, int]) -> tuple[Capture, bytes]:
+    left, top, right, bottom = box
+    cut = await asyncio.to_thread(_cut, data, box)
     part = msgspec.structs.replace(
         capture,
         capture_id=secrets.token_hex(12),

@@ -15,7 +15,7 @@ from typing import Any, Final
 import msgspec
 
 from surehand import limits
-from surehand.errors import StaleTarget, TargetError, TargetNotFound
+from surehand.errors import InvalidRequest, StaleTarget, TargetError, TargetNotFound
 from surehand.model.scene import Bounds, Capture, Scene
 from surehand.model.targets import PointTarget
 
@@ -51,7 +51,11 @@ class Sight(msgspec.Struct, frozen=True, kw_only=True):
             x = capture.origin_x + target.x * 1000 // capture.scale_milli
             return x, capture.origin_y + target.y * 1000 // capture.scale_milli
         if target.space == "window":
-            return capture.origin_x + target.x, capture.origin_y + target.y
+            if capture.surface_id is None:
+                raise InvalidRequest("a picture of the desktop has no window to count from", fix="use another space")
+            # Of the window, whatever part of it the picture shows.
+            x, y = self.windows[0].bounds[:2]
+            return x + target.x, y + target.y
         return target.x, target.y
 
     def window_at(self, place: Place) -> tuple[str, Bounds]:
@@ -199,20 +203,30 @@ async def check_pixels(sight: Sight, now: Capture, png: bytes, place: Place) -> 
 def _look_alike(sight: Sight, now: Capture, png: bytes, place: Place) -> bool:
     import numpy as np  # noqa: PLC0415 - most daemons never need it
 
-    then_part, now_part = _around(sight.capture, sight.png, place), _around(now, png, place)
+    region = _region(place, (sight.capture, now))
+    then_part, now_part = _pixels(sight.capture, sight.png, region), _pixels(now, png, region)
     if then_part.shape != now_part.shape or not then_part.size:
         return False
     differs = (np.abs(then_part - now_part) > limits.POINT_LEVELS_TOLERATED).any(axis=2)
     return bool(differs.mean() * 1000 <= limits.POINT_PIXELS_TOLERATED_MILLI)
 
 
-def _around(capture: Capture, png: bytes, place: Place) -> Any:
-    """Return the pixels around a place as signed numbers, cut at the picture's edges."""
+def _region(place: Place, captures: Sequence[Capture]) -> tuple[int, int, int, int]:
+    """Return left, top, right, bottom on the desktop of what all pictures show around a place."""
+    half = limits.POINT_REGION_PX // 2
+    left, top, right, bottom = place[0] - half, place[1] - half, place[0] + half, place[1] + half
+    for one in captures:
+        left, top = max(left, one.origin_x), max(top, one.origin_y)
+        right, bottom = min(right, one.origin_x + one.width), min(bottom, one.origin_y + one.height)
+    return left, top, max(left, right), max(top, bottom)
+
+
+def _pixels(capture: Capture, png: bytes, region: tuple[int, int, int, int]) -> Any:
+    """Return a region of a picture as signed numbers."""
     import numpy as np  # noqa: PLC0415 - as above
     from PIL import Image  # noqa: PLC0415 - as above
 
-    half = limits.POINT_REGION_PX // 2
-    x, y = place[0] - capture.origin_x, place[1] - capture.origin_y
-    box = (max(0, x - half), max(0, y - half), min(capture.width, x + half), min(capture.height, y + half))
+    left, top, right, bottom = region
+    x, y = capture.origin_x, capture.origin_y
     with Image.open(io.BytesIO(png)) as opened:
-        return np.asarray(opened.convert("RGB").crop(box), dtype=np.int16)
+        return np.asarray(opened.convert("RGB").crop((left - x, top - y, right - x, bottom - y)), dtype=np.int16)

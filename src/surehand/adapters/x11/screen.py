@@ -11,6 +11,7 @@ from typing import Any, Final
 from surehand.adapters.x11 import png
 from surehand.adapters.x11.capture import Capturer, Picture
 from surehand.adapters.x11.connection import XServer, XThread
+from surehand.adapters.x11.monitors import read_monitors
 from surehand.adapters.x11.windows import Snapshot, WindowInfo, WindowPlace, WindowTracker, locate, owned_by
 from surehand.errors import CaptureUnavailable, Unavailable, WindowNotFound
 from surehand.model.scene import Bounds, Capture, Surface
@@ -94,6 +95,10 @@ class X11Screen:
         what the application says; `bounds` is the client area in root pixels.
         """
         return tuple(_as_value(window) for window in (await self.refresh()).windows)
+
+    async def monitors(self) -> tuple[dict[str, Any], ...]:
+        """Return the monitors as the server tells them now; without RandR the whole screen is one."""
+        return await self._thread.run(read_monitors)
 
     async def window_origin(
         self, pid: int, title: str | None = None, size: tuple[int, int] | None = None

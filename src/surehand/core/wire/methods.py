@@ -24,6 +24,8 @@ READS: Final = frozenset(
         "changes",
         "propose",
         "read_text",
+        "find_text",
+        "read_table",
         "screenshot",
         "wait",
         "status",
