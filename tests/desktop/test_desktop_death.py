@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,6 +21,7 @@ from surehand.runtime.desktops import IsolatedDesktop, list_desktops
 from tests.desktop.desktop_support import (
     WAIT_S,
     alive,
+    descendants,
     family,
     folders_of_this_user,
     there,
@@ -160,6 +162,27 @@ async def test_a_killed_supervisor_is_noticed_and_its_desktop_removed() -> None:
     await until_gone(lambda: alive(processes))
     await until_gone(lambda: there(desktop.folder))  # without anybody closing it
     await desktop.close()
+
+
+@pytest.mark.parametrize(("command", "part"), [("/usr/bin/Xvfb", "display server"), ("etc/bus.conf", "session bus")])
+async def test_without_its_display_or_bus_a_desktop_ends_and_says_why(command: str, part: str) -> None:
+    desktop = await IsolatedDesktop.start()
+    app = await desktop.launch(["sleep", "1000"])
+    supervisor = desktop._programs.client.pid or 0
+    processes = family(supervisor)
+    # What confines it has it in its arguments as well; the innermost is the part itself.
+    os.kill(max(pid for pid in descendants(supervisor) if command in _command_line(pid)), signal.SIGKILL)
+    await asyncio.wait_for(desktop.wait_closed(), WAIT_S)
+    assert await app.wait(WAIT_S) != 0
+    with pytest.raises(Unavailable, match=f"the desktop has ended: its {part} ended with status"):
+        await desktop.launch(["true"])
+    await until_gone(lambda: alive(processes))
+    await until_gone(lambda: there(desktop.folder))
+    await desktop.close()
+
+
+def _command_line(pid: int) -> str:
+    return Path(f"/proc/{pid}/cmdline").read_bytes().decode()
 
 
 async def test_closing_twice_is_fine_and_leaves_nothing() -> None:

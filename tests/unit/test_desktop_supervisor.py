@@ -293,6 +293,16 @@ def test_a_desktop_that_a_defect_ended_says_where_and_nothing_of_what_it_was_abo
     assert not folder.exists()
 
 
+def test_a_vital_part_may_end_before_everything_runs_and_not_afterwards(place: Place) -> None:
+    assert place.client.spawn(command("/bin/true", vital="display server")).exited.result(WAIT_S) == 0
+    place.client.up()
+    assert place.client.spawn(command("/bin/true")).exited.result(WAIT_S) == 0
+    assert not place.client.lost.done()
+    place.client.spawn(command("/bin/false", vital="display server"))
+    place.client.lost.result(WAIT_S)
+    assert "its display server ended with status 1" in place.client.gone().message
+
+
 def test_after_the_end_every_call_says_so(tmp_path: Path) -> None:
     place = Place(tmp_path)
     process = place.client.spawn(command("/bin/sleep", "1000"))

@@ -53,6 +53,7 @@ async def bring_up(
             buses = group.create_task(_start_buses(programs, display, deadline))
             if viewer is not None:
                 group.create_task(_set_layout(programs, display, deadline))
+        programs.client.up()
         return Running(display, buses.result())
     except TimeoutError as error:
         raise _unavailable(programs, NotReady("supervisor", "it did not answer")) from error
@@ -196,13 +197,16 @@ def _parts_sandbox(programs: Programs, display: int, *, own_pids: bool = True) -
     return Sandbox(folder=programs.layout.folder, display=display, network=False, own_pids=own_pids)
 
 
-def _part(programs: Programs, name: str, argv: list[str], display: int, fds: dict[int, int] | None = None) -> Program:
+def _part(
+    programs: Programs, name: str, argv: list[str], display: int, fds: dict[int, int] | None = None, vital: str = ""
+) -> Program:
     return Program(
         name=name,
         argv=tuple(argv),
         env=program_environment(programs.layout, f":{display}", None),
         cwd=str(programs.layout.home),
         role="part",
+        vital=vital,
         fds=fds or {},
     )
 
@@ -239,7 +243,7 @@ async def _start_buses(programs: Programs, display: int, deadline: float) -> str
     argv += ["--config-file", str(programs.layout.etc / "bus.conf"), "--print-address", str(_READY_FD)]
     ready, told = os.pipe()
     try:
-        part = _part(programs, "dbus", argv, display, {_READY_FD: told})
+        part = _part(programs, "dbus", argv, display, {_READY_FD: told}, vital="session bus")
         programs.start(part, _parts_sandbox(programs, display, own_pids=False))
         os.close(told)
         if not await _read_line(ready, deadline):

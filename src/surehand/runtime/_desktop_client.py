@@ -32,7 +32,7 @@ _PACKET_BYTES_MAX: Final = 192 * 1024
 class Command(msgspec.Struct, frozen=True, kw_only=True):
     """One program to start. `fds` maps numbers in the new program to ours; `launcher` is the name of the program
     that confines it, if any; `inner_init` says that the program is a child of the launcher's child; `scoped` cuts it
-    off from the host's abstract sockets.
+    off from the host's abstract sockets; `vital` names a part without which the desktop is none.
     """  # noqa: D205
 
     argv: tuple[str, ...]
@@ -42,6 +42,7 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
     launcher: str | None = None
     inner_init: bool = False
     scoped: bool = False
+    vital: str = ""
     fds: Mapping[int, int] = {}
 
 
@@ -191,10 +192,15 @@ class SupervisorClient:
             "launcher": command.launcher,
             "inner_init": command.inner_init,
             "scoped": command.scoped,
+            "vital": command.vital,
             "fds": list(command.fds),
         }
         self.send(request, list(command.fds.values()))
         return program
+
+    def up(self) -> None:
+        """Say that every part runs: from now on the end of a vital one ends the desktop."""
+        self.send({"op": "up"})
 
     def close(self) -> None:
         """End the desktop (when we own it) and wait until the supervisor has removed everything."""

@@ -45,6 +45,7 @@ class Program(msgspec.Struct, frozen=True, kw_only=True):
     env: Mapping[str, str]
     cwd: str
     role: Literal["app", "part"] = "app"
+    vital: str = ""
     fds: Mapping[int, int] = {}
     user_namespaces: bool = False
 
@@ -93,7 +94,14 @@ class Programs:
         sandboxes.check_binds(sandbox)
         is_confined = self.isolation == "isolated"
         if not is_confined:
-            command = Command(argv=program.argv, env=program.env, cwd=program.cwd, role=program.role, fds=program.fds)
+            command = Command(
+                argv=program.argv,
+                env=program.env,
+                cwd=program.cwd,
+                role=program.role,
+                vital=program.vital,
+                fds=program.fds,
+            )
             return self._logged(command, program.name)
         argv = sandboxes.confined(program.argv, sandbox, program.cwd, user_namespaces=program.user_namespaces)
         with _readable(sandboxes.root_filter()) as filter_fd:
@@ -102,6 +110,7 @@ class Programs:
                 env=program.env,
                 cwd="/",
                 role=program.role,
+                vital=program.vital,
                 launcher=_LAUNCHER,
                 inner_init=sandbox.own_pids,
                 scoped=sandbox.network,
@@ -121,6 +130,7 @@ class Programs:
             env=env,
             cwd="/",
             role="server",
+            vital="display server",
             launcher=_LAUNCHER if is_confined else None,
             fds=fds,
         )

@@ -9,6 +9,8 @@ Guarantees:
   descendants, so a process that forks away is found again and killed.
 - A program that shares the host's network cannot reach the host's abstract sockets (the person's display, their
   buses), which have no file permissions: Landlock scopes them, or the program is not started.
+- Once everything runs a desktop ends with its display or its session bus: half of one would take programs that
+  nobody can see or reach.
 - The display server is asked to end after its clients are gone, so that it removes its socket; what it leaves is
   removed, but only where the display's lock names this supervisor.
 - The desktop's folder, record and control socket are removed last; why it ended is told to everybody connected, since
@@ -132,6 +134,7 @@ class _Child:
         self.pid = pid
         self.channel = channel
         self.role = str(message.get("role", "app"))
+        self.vital = str(message.get("vital", ""))
         self.launcher = message.get("launcher")
         self.inner_init = bool(message.get("inner_init"))
         self.app_pid: int | None = None
@@ -163,6 +166,7 @@ class Supervisor:
         self.children: dict[int, _Child] = {}
         self.resolving: list[_Child] = []
         self.channels: list[_Channel] = []
+        self.is_up = False
         self.ending = False
         self.reason = "it was never told to end"
 
@@ -291,6 +295,8 @@ class Supervisor:
             self._signal(int(message["id"]), int(message["signal"]), channel, everything=bool(message["everything"]))
         elif message["op"] == "close":
             self._stop("its owner closed it")
+        elif message["op"] == "up" and channel.is_owner:
+            self.is_up = True
         else:
             raise ValueError("unknown operation")
 
@@ -421,6 +427,8 @@ class Supervisor:
                         self._status(child, child.status_fd)
                 code = os.waitstatus_to_exitcode(status)
                 child.channel.send({"event": "exited", "id": child.key, "code": code})
+                if self.is_up and child.vital:
+                    self._stop(f"its {child.vital} ended with status {code}")
 
     def _end(self) -> None:
         servers = [child for child in self.children.values() if child.role == "server"]
