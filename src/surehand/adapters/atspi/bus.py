@@ -23,6 +23,7 @@ from surehand.adapters.atspi.transport import (
     BUS_PATH,
     PEER,
     Call,
+    CallError,
     Connection,
     Failure,
     Reply,
@@ -257,7 +258,14 @@ class Bus:
         """
         async with self._lock:
             # The registry's answer comes after every signal of its own about the list.
-            reply = await self.connection.call(self._registry, ROOT_PATH, calls.ACCESSIBLE, "GetChildren")
+            try:
+                reply = await self.connection.call(self._registry, ROOT_PATH, calls.ACCESSIBLE, "GetChildren")
+            except CallError as error:
+                raise Unavailable(
+                    "the accessibility registry of this desktop is gone or does not answer",
+                    fix="its display or bus may have ended: `surehand desktop list` says, or start another one",
+                    details={"kind": error.failure.kind},
+                ) from error
             listed = [name for name, _ in calls.references(reply) or ()][: limits.APPS_MAX]
             for owner in (self.applications.keys() | self.unreachable.keys() | self._slow) - set(listed):
                 self._forget(owner)
