@@ -160,6 +160,9 @@ class Observer(Protocol):
 class Screen(Protocol):
     """Windows and pixels of one desktop."""
 
+    async def changed(self, timeout_ms: int) -> bool:
+        """Wait until the window system says that any window came, went, moved or got the focus; false at the time-out."""
+
     async def stacking(self) -> tuple[dict[str, Any], ...]:
         """Return managed windows from front to back: id, pid, title, bounds, minimized, focused."""
 

@@ -24,7 +24,7 @@ from surehand.model.record import to_value
 from surehand.model.request import Batch, Request
 from surehand.model.scene import Scene, Surface
 from surehand.model.verification import NoVerification
-from surehand.runtime import changes, contents, picturing, pointed
+from surehand.runtime import changes, contents, following, launched, picturing, pointed
 from surehand.runtime import params as p
 from surehand.runtime.parts import Parts
 from surehand.runtime.scenes import desk_of
@@ -182,14 +182,15 @@ async def act(parts: Parts, session: Session, args: p.Act) -> dict[str, Any]:
     _will_hold(session, args.request)
     seen = await changes.before(parts, session, [args.request]) if args.observe_after else None
     reply = await parts.gateway.act(session, args.request, wait_approval_ms=args.wait_approval_ms)
-    if seen is not None and args.observe_after == "later":
-        if reply.terminal is not None:
-            changes.note(session, seen, [reply])
-    elif seen is not None and reply.terminal is not None:
+    if seen is not None and reply.terminal is not None:
         # Whoever gives up now still hears the outcome; only the look is dropped.
         with contextlib.suppress(asyncio.CancelledError):
-            change = await changes.after(parts, session, seen, [reply], full=args.full)
-            reply = msgspec.structs.replace(reply, output={**(reply.output or {}), "after": change})
+            await launched.window_of(parts, session, seen.windows, reply)
+            if args.observe_after == "later":
+                changes.note(session, seen, [reply])
+            else:
+                change = await changes.after(parts, session, seen, [reply], full=args.full)
+                reply = msgspec.structs.replace(reply, output={**(reply.output or {}), "after": change})
     return _reply_value(reply)
 
 
@@ -264,6 +265,8 @@ async def status(parts: Parts, session: Session, args: p.OperationName) -> dict[
     if stored.claim is not None:
         value["sent"] = {"effect": stored.claim.effect, "app": stored.claim.app, "request": stored.claim.request}
     if (session.principal, args.operation_id) in parts.operations.unresolved():
+        if stored.claim is not None:
+            value["now"] = await following.seen_since(parts, session, stored.claim)
         value["check"] = (
             "Observe the application and compare it with what was sent; then act with reconciles set to this id, "
             "or have a person resolve it."

@@ -1,70 +1,38 @@
-"""Tools that act: one fenced operation each, its receipt, and what it changed.
+"""Tools that do one thing each: one fenced operation, its receipt, and what it changed.
 
 Each takes an element or a window, and may be told what to read back (`expect`), the operation's id and its deadline.
-The daemon decides, fences, dispatches at most once and verifies; here arguments become one strict request and the
-reply becomes an answer.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final
 
 from msgspec import Meta
 
 from surehand import limits
-from surehand.errors import InvalidRequest
+from surehand.model.actions import Button, Modifier
 from surehand.model.record import Record
 from surehand.tools.context import Context
-from surehand.tools.outcomes import CHANGE, answer_of
-from surehand.tools.places import Element, Find, Where, surface_of, target
-from surehand.tools.tool import Answer, Tool
-
-
-class Expect(Record, frozen=True, kw_only=True):
-    """What must be true afterwards; all that is said must hold."""
-
-    value: Annotated[str | None, Meta(description="the element's value")] = None
-    state: dict[str, bool] | None = None
-    text: Annotated[str | None, Meta(description="in the element's text")] = None
-    appears: Find | None = None
-    disappears: Find | None = None
-    title: Annotated[str | None, Meta(description="in the window's title")] = None
-
-    def verification(self) -> dict[str, Any]:
-        """Return the verification's JSON value (spec §9)."""
-        parts: list[dict[str, Any]] = []
-        if self.value is not None:
-            parts.append({"kind": "value", "equals": self.value})
-        if self.state is not None:
-            parts.append({"kind": "state", "states": self.state})
-        if self.text is not None:
-            parts.append({"kind": "text", "contains": self.text})
-        if self.appears is not None:
-            parts.append({"kind": "appears", "query": self.appears.query()})
-        if self.disappears is not None:
-            parts.append({"kind": "disappears", "query": self.disappears.query()})
-        if self.title is not None:
-            parts.append({"kind": "title", "contains": self.title})
-        if not parts:
-            raise InvalidRequest("expect says nothing; leave it out for the natural check")
-        return parts[0] if len(parts) == 1 else {"kind": "all", "parts": parts}
-
-
-class Acting(Where, frozen=True, kw_only=True):
-    """What every acting tool takes."""
-
-    expect: Annotated[Expect | Literal["none"] | None, Meta(description="what to read back; none: do not check")] = None
-    operation_id: Annotated[str | None, Meta(description="yours, to repeat safely: the same id never acts twice")] = (
-        None
-    )
-    deadline_ms: Annotated[int, Meta(ge=1, le=limits.DEADLINE_MS_MAX)] = limits.DEADLINE_MS_DEFAULT
-    reconciles: Annotated[str | None, Meta(description="an operation of unknown outcome you have looked into")] = None
+from surehand.tools.deeds import Amount, Count, Deed, Direction, Kind, MaybeTarget, Target, Unit
+from surehand.tools.doing import Acting, run
+from surehand.tools.outcomes import CHANGE
+from surehand.tools.schema import brief
+from surehand.tools.tool import Answer, Handler, Tool
 
 
 class OnElement(Acting, frozen=True, kw_only=True):
     """Acts on one element."""
 
-    target: Annotated[Element, Meta(description='a label like "e17", or what it is')]
+    target: Target
+
+
+class AtPlace(Acting, frozen=True, kw_only=True):
+    """Acts on one element, or at a place of a picture."""
+
+    target: MaybeTarget = None
+    x: Annotated[int | None, Meta(description="in the picture capture_id, with y")] = None
+    y: int | None = None
+    capture_id: Annotated[str | None, Meta(description="from screenshot")] = None
 
 
 class SetValue(OnElement, frozen=True, kw_only=True):
@@ -79,75 +47,166 @@ class Toggle(OnElement, frozen=True, kw_only=True):
     to: bool
 
 
-async def run(context: Context, args: Acting, action: dict[str, Any], aim: dict[str, Any]) -> Answer:
-    """Present one operation and say what came of it."""
-    request: dict[str, Any] = {
-        "operation_id": context.operation_id(args.operation_id, None),
-        "action": action,
-        "target": aim,
-        "deadline_ms": args.deadline_ms,
-    }
-    if args.expect is not None:
-        request["verification"] = {"kind": "none"} if isinstance(args.expect, str) else args.expect.verification()
-    if args.reconciles is not None:
-        request["reconciles"] = args.reconciles
-    reply = await context.act(request)
-    return answer_of(context, reply)
+class SelectOption(OnElement, frozen=True, kw_only=True):
+    """Chooses."""
+
+    option: Annotated[str | None, Meta(description="its exact name; without it the target is the option")] = None
 
 
-async def invoke(context: Context, args: OnElement) -> Answer:
-    """Activate an element."""
-    return await run(context, args, {"kind": "invoke"}, await target(context, args.target, args))
+class SelectText(OnElement, frozen=True, kw_only=True):
+    """Selects characters."""
+
+    text: Annotated[str | None, Meta(description="stands there once; or start and length")] = None
+    start: int | None = None
+    length: Annotated[int | None, Meta(description="0 places the caret")] = None
 
 
-async def set_value(context: Context, args: SetValue) -> Answer:
-    """Replace a value."""
-    return await run(
-        context, args, {"kind": "set_value", "value": args.value}, await target(context, args.target, args)
+class TypeText(Acting, frozen=True, kw_only=True):
+    """Types."""
+
+    text: str
+    target: MaybeTarget = None
+    clear: Annotated[bool | None, Meta(description="empty it first")] = None
+    submit: Annotated[bool | None, Meta(description="end with Return")] = None
+
+
+class PressKey(Acting, frozen=True, kw_only=True):
+    """Presses chords."""
+
+    keys: Annotated[list[str], Meta(description='in order: ["ctrl+a", "Delete"]')]
+    target: MaybeTarget = None
+
+
+class Click(AtPlace, frozen=True, kw_only=True):
+    """Clicks."""
+
+    button: Button | None = None
+    count: Count | None = None
+    modifiers: list[Modifier] | None = None
+
+
+class Scroll(AtPlace, frozen=True, kw_only=True):
+    """Scrolls."""
+
+    direction: Direction
+    amount: Annotated[Amount | None, Meta(description="3")] = None
+    unit: Unit | None = None
+
+
+class Drag(AtPlace, frozen=True, kw_only=True):
+    """Drags."""
+
+    to: Annotated[MaybeTarget, brief("an element; or to_x and to_y in the same picture", "string", "object")] = None
+    to_x: int | None = None
+    to_y: int | None = None
+    button: Button | None = None
+
+
+class PerformAction(OnElement, frozen=True, kw_only=True):
+    """Runs an action by name."""
+
+    name: str
+
+
+class LaunchApp(Record, frozen=True, kw_only=True):
+    """Starts a program."""
+
+    name: Annotated[str, Meta(description="a program, or an installed application such as org.gnome.gedit.desktop")]
+    arguments: list[str] | None = None
+    operation_id: str | None = None
+    deadline_ms: Annotated[int, Meta(ge=1, le=limits.DEADLINE_MS_MAX)] = limits.DEADLINE_MS_DEFAULT
+    reconciles: str | None = None
+
+
+#: What says how an operation is presented; the rest of a tool's arguments says what to do.
+_TERMS: Final = frozenset(["expect", "operation_id", "deadline_ms", "reconciles", "change"])
+
+
+def deed_of(kind: Kind, args: Record) -> Deed:
+    """Return the deed that a tool's arguments name."""
+    said = {name: getattr(args, name) for name in args.__struct_fields__ if name not in _TERMS}
+    return Deed(do=kind, **said)
+
+
+def _handler(kind: Kind) -> Handler:
+    async def handle(context: Context, args: Acting) -> Answer:
+        return await run(context, args, deed_of(kind, args))
+
+    return handle
+
+
+async def launch_app(context: Context, args: LaunchApp) -> Answer:
+    """Start a program; the daemon waits until its window is there."""
+    terms = Acting(operation_id=args.operation_id, deadline_ms=args.deadline_ms, reconciles=args.reconciles)
+    answer = await run(context, terms, deed_of("launch_app", args))
+    if answer.is_error or answer.data["status"] != "succeeded" or "opened" in answer.data:
+        return answer
+    return Answer(answer.data, f"{answer.text}\nno window of it yet: wait_for or list_windows")
+
+
+def _tool(kind: Kind, title: str, description: str, args: type[Record], **more: Any) -> Tool:
+    handler = more.pop("handler", None) or _handler(kind)
+    return Tool(
+        name=kind,
+        title=title,
+        description=description,
+        kind="act",
+        args=args,
+        output=CHANGE,
+        handler=handler,
+        destructive=more.pop("destructive", True),
+        **more,
     )
 
 
-async def toggle(context: Context, args: Toggle) -> Answer:
-    """Bring a check box or switch to a state."""
-    return await run(context, args, {"kind": "toggle", "to": args.to}, await target(context, args.target, args))
-
-
-async def focus_window(context: Context, args: Acting) -> Answer:
-    """Bring a window to the front."""
-    aim = {"kind": "surface", "ref": await surface_of(context, args)}
-    return await run(context, args, {"kind": "window", "op": "focus"}, aim)
-
-
 TOOLS: Final = (
-    Tool(
-        name="invoke",
-        title="Press",
-        description="Activate an element as a person would: press a button, open a menu, follow a link.",
-        kind="act",
-        args=OnElement,
-        output=CHANGE,
-        handler=invoke,
+    _tool(
+        "launch_app",
+        "Start an application",
+        "Start a program and wait for its window; answers with the window's text. Never a shell line.",
+        LaunchApp,
+        handler=launch_app,
         core=True,
-        destructive=True,
+        destructive=False,
     ),
-    Tool(
-        name="set_value",
-        title="Fill in",
-        description="Replace the whole value of a field, slider or spin button; read back exactly.",
-        kind="act",
-        args=SetValue,
-        output=CHANGE,
-        handler=set_value,
+    _tool(
+        "invoke",
+        "Press",
+        "Activate an element as a person would: press a button, open a menu, follow a link.",
+        OnElement,
         core=True,
-        destructive=True,
     ),
-    Tool(
-        name="toggle",
-        title="Tick or untick",
-        description="Bring a check box, radio button or switch to a state; already there is a success.",
-        kind="act",
-        args=Toggle,
-        output=CHANGE,
-        handler=toggle,
+    _tool("set_value", "Fill in", "Replace the whole value of a field, slider or spin button; read back.", SetValue),
+    _tool(
+        "toggle",
+        "Tick or untick",
+        "Bring a check box, radio button or switch to a state; already there is a success.",
+        Toggle,
+    ),
+    _tool("select_option", "Choose", "Choose an option of a list, combo box or tab bar.", SelectOption),
+    _tool("select_text", "Select text", "Select characters of a text, or place the caret.", SelectText),
+    _tool(
+        "type_text",
+        "Type",
+        "Type at the caret with the keyboard; the element or window gets the focus first if it has to.",
+        TypeText,
+    ),
+    _tool(
+        "press_key", "Press keys", "Press keys and chords with the keyboard.", PressKey, aliases=("browser_press_key",)
+    ),
+    _tool(
+        "click",
+        "Click",
+        "Click with the pointer on an element, or at a place of a picture. A plain click on a button in a picture "
+        "is sent to the button itself. Prefer invoke.",
+        Click,
+    ),
+    _tool("scroll", "Scroll", "Scroll an element, or at a place of a picture.", Scroll),
+    _tool("drag", "Drag", "Drag from an element or place to another one.", Drag),
+    _tool(
+        "perform_action",
+        "Run a secondary action",
+        "Run an action that the element advertises by name, other than its main one.",
+        PerformAction,
     ),
 )

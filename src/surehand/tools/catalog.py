@@ -9,11 +9,11 @@ from typing import Any, Final
 
 from surehand.errors import InternalError, InvalidRequest, SurehandError
 from surehand.model.record import convert
-from surehand.tools import acting, seeing
+from surehand.tools import acting, following, seeing, steps
 from surehand.tools.context import Context
 from surehand.tools.tool import Answer, Tool, refusal
 
-TOOLS: Final[tuple[Tool, ...]] = (*seeing.TOOLS, *acting.TOOLS)
+TOOLS: Final[tuple[Tool, ...]] = (*seeing.TOOLS, *acting.TOOLS, *steps.TOOLS, *following.TOOLS)
 
 #: What is told to every client once.
 INSTRUCTIONS: Final = """\

@@ -12,7 +12,7 @@ from msgspec import Meta
 
 from surehand import limits
 from surehand.client.queries import by_role, by_state, text_match
-from surehand.errors import InvalidRequest
+from surehand.errors import AmbiguousTarget, InvalidRequest, TargetNotFound
 from surehand.model.query import Filter, Query
 from surehand.model.record import Record, to_value
 from surehand.tools.context import Context
@@ -121,8 +121,63 @@ async def target(context: Context, element: Element, where: Placed) -> dict[str,
     found by query is resolved at the moment it is acted upon.
     """
     if isinstance(element, Find):
-        return {"kind": "query", "surface": await surface_of(context, where), "query": element.query()}
-    found = (await context.ask("refs", {"labels": [element]}))["refs"][element]
-    context.window = str(found["surface"])
-    reference: dict[str, Any] = found["ref"]
+        return {"kind": "query", "surface": await _window_with(context, element, where), "query": element.query()}
+    reference: dict[str, Any] = (await by_label(context, element))["ref"]
     return reference
+
+
+async def by_label(context: Context, label: str) -> dict[str, Any]:
+    """Return what a label that was shown stands for now, with its `surface`."""
+    found: dict[str, Any] = (await context.ask("refs", {"labels": [label]}))["refs"][label]
+    context.window = str(found["surface"])
+    return found
+
+
+async def one_of(context: Context, element: Element, where: Placed) -> dict[str, Any]:
+    """Return the one element that is meant, as it is now, with its `surface`.
+
+    Raises:
+        TargetNotFound, AmbiguousTarget: what it is fits none, or several.
+    """
+    if isinstance(element, str):
+        return await by_label(context, element)
+    matches = await _matches(context, element, scope(context, where))
+    _check_one(matches)
+    return matches[0]
+
+
+async def _window_with(context: Context, element: Find, where: Placed) -> str:
+    """Return the window in which an element is to be found; of several of an application the one that has it."""
+    meant = scope(context, where)
+    if "surface" in meant:
+        return meant["surface"]
+    windows = (await context.ask("surfaces", meant))["surfaces"]
+    if len(windows) == 1:
+        return str(windows[0]["surface_id"])
+    matches = await _matches(context, element, meant)
+    if len({match["surface"] for match in matches}) != 1:
+        _check_one(matches)
+    return str(matches[0]["surface"])
+
+
+async def _matches(context: Context, element: Find, meant: dict[str, str]) -> list[dict[str, Any]]:
+    found = await context.ask("query", {**meant, "query": element.query()})
+    surfaces = {one["scene_id"]: one["surface"] for one in found["scenes"]}
+    return [{**match, "surface": surfaces[match["ref"]["scene_id"]]} for match in found["matches"]]
+
+
+def _check_one(matches: list[dict[str, Any]]) -> None:
+    if not matches:
+        raise TargetNotFound("nothing there is that", fix="look with observe or query", details={"what": "query"})
+    if len(matches) > 1:
+        from surehand.core.scene.describe import quote  # noqa: PLC0415 - only an error needs it
+
+        lines = [
+            f"[{match['label']}] {match['role']} {quote(match['name'])}"
+            + (f" in {quote(match['context'])}" if match.get("context") else "")
+            + f" window {match['surface']}"
+            for match in matches
+        ]
+        raise AmbiguousTarget(
+            f"{len(matches)} elements are that", fix="say more, or use a label", observed={"candidates": lines}
+        )

@@ -1,7 +1,7 @@
 """From a record to the JSON Schema of a tool's arguments: strict, flat, and as short as it can be.
 
 Every byte is read by a model, so titles and references are left out, and what several tools share is not repeated where
-a word says it.
+a word says it: an argument marked with `brief` is listed by its types and its description alone, and checked whole.
 """
 
 from __future__ import annotations
@@ -15,6 +15,13 @@ from surehand.model.record import Record
 
 _PREFIX: Final = "#/$defs/"
 _DROPPED: Final = ("title", "default")
+_BRIEF: Final = "brief"
+
+
+def brief(description: str, *types: str) -> msgspec.Meta:
+    """Return the mark of an argument whose schema is its JSON types and a description that says the rest."""
+    kinds: Any = types[0] if len(types) == 1 else list(types)
+    return msgspec.Meta(description=description, extra_json_schema={_BRIEF: {"type": kinds}})
 
 
 @cache
@@ -31,6 +38,8 @@ def _flat(part: Any, definitions: dict[str, Any], inside: tuple[str, ...]) -> An
         return [_flat(one, definitions, inside) for one in part]
     if not isinstance(part, dict):
         return part
+    if isinstance(shown := part.get(_BRIEF), dict):
+        return {**shown, "description": part["description"]}
     if (reference := part.get("$ref")) is not None:
         name = str(reference).removeprefix(_PREFIX)
         if name in inside:

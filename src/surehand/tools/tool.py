@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from surehand.errors import SurehandError
 from surehand.model.record import Record
@@ -69,14 +69,41 @@ class Tool:
     aliases: tuple[str, ...] = ()
 
 
+#: What of an error's candidates and texts an answer has room for.
+_CANDIDATES_MAX: Final = 5
+_SEEN_CHARS_MAX: Final = 200
+
+
 def refusal(error: SurehandError, **more: Any) -> Answer:
-    """Return the answer that an error is: its code, whether trying again is safe, the fix, and what was observed."""
+    """Return the answer that an error is: its code, whether trying again is safe, the fix, and what was observed.
+
+    The receipt stays in the journal; of what was observed only the beginning is told.
+    """
     value = error.to_value()
-    data = {"error": value, **more}
+    details = {name: item for name, item in value.pop("details", {}).items() if name not in {"receipt", *more}}
+    observed = {name: _short(item) for name, item in value.pop("observed", {}).items()}
+    value |= {name: item for name, item in (("details", details), ("observed", observed)) if item}
     lines = [f"{value['code']}: {value['message']}"]
     if value.get("fix"):
         lines.append(f"fix: {value['fix']}")
-    lines.append("nothing happened; trying again is safe" if value.get("retry_safe") else "do not simply try again")
-    candidates = (value.get("observed") or {}).get("candidates", ())
-    lines += [f"candidate: {candidate}" for candidate in candidates]
-    return Answer(data, "\n".join(lines), is_error=True)
+    lines.append("nothing happened; trying again is safe" if value["retry_safe"] else "do not simply try again")
+    lines += _seen(observed)
+    return Answer({"error": value, **more}, "\n".join(lines), is_error=True)
+
+
+def _short(item: Any) -> Any:
+    if isinstance(item, str):
+        return item if len(item) <= _SEEN_CHARS_MAX else item[: _SEEN_CHARS_MAX - 1] + "…"
+    if isinstance(item, list):
+        return [_short(one) for one in item[:_CANDIDATES_MAX]]
+    return {name: _short(one) for name, one in item.items()} if isinstance(item, dict) else item
+
+
+def _seen(observed: dict[str, Any]) -> list[str]:
+    """Return what was observed in lines; each says that it is the screen's."""
+    difference = observed.get("difference")
+    was, now = observed.get("was"), observed.get("now")
+    if isinstance(difference, dict):
+        was, now = difference.get("before"), difference.get("now")
+    lines = [] if was is None and now is None else [f"on the screen it was {was!r} and is {now!r}"]
+    return lines + [f"candidate: {candidate}" for candidate in observed.get("candidates", ())]

@@ -87,6 +87,19 @@ class X11Screen:
             self._listeners.remove(changed.set)
         return True
 
+    async def changed(self, timeout_ms: int) -> bool:
+        """Wait until any window came, went, moved or got the focus; false at the time-out."""
+        changed = asyncio.Event()
+        self._listeners.append(changed.set)
+        try:
+            async with asyncio.timeout(timeout_ms / 1000):
+                await changed.wait()
+        except TimeoutError:
+            return False
+        finally:
+            self._listeners.remove(changed.set)
+        return True
+
     async def stacking(self) -> tuple[dict[str, Any], ...]:
         """Return managed windows from front to back.
 

@@ -1,0 +1,74 @@
+"""Waiting for the window of a program that was just launched: bounded, and woken by the window system.
+
+A window counts as the program's when its process is the launched one or was started by it. Programs that hand their
+work to a process that ran before, or was started by the session bus, show a window of another process: that one counts
+once nothing of the program's own has come for a while, or the program has ended.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from surehand import limits
+from surehand.model.outcome import Reply
+from surehand.model.scene import Surface
+from surehand.runtime.parts import Parts
+from surehand.runtime.scenes import desk_of
+from surehand.runtime.session import Session
+
+#: An application says what is in a window a moment after it is on the screen, and no event of the screen tells that.
+_LOOK_MS: Final = 100
+_ANCESTORS_MAX: Final = 32
+LAUNCH_ROUTE: Final = "process.launch"
+
+
+async def window_of(parts: Parts, session: Session, known: frozenset[str], reply: Reply) -> None:
+    """Wait for the window of what an operation has just launched, if it launched anything."""
+    receipt = None if reply.terminal is None else reply.terminal.receipt
+    pid = (reply.output or {}).get("pid")
+    if receipt is not None and receipt.route == LAUNCH_ROUTE and isinstance(pid, int) and not reply.replayed:
+        await wait_for_window(parts, session, known, pid)
+
+
+async def wait_for_window(parts: Parts, session: Session, known: frozenset[str], pid: int) -> None:
+    """Return when a window of the launched program is there, or the time for it is over."""
+    started = parts.clock.monotonic_ms()
+    screen = desk_of(session).screen
+    while True:
+        new = [one for one in await parts.scenes.surfaces(session) if one.surface_id not in known]
+        passed_ms = parts.clock.monotonic_ms() - started
+        own = any(_descends(one, pid) for one in new)
+        elsewhere = bool(new) and (passed_ms >= limits.LAUNCH_HANDED_ON_MS or not _lives(pid))
+        if own or elsewhere or passed_ms >= limits.LAUNCH_WINDOW_MS_MAX or screen is None:
+            return
+        await screen.changed(min(_LOOK_MS, limits.LAUNCH_WINDOW_MS_MAX - passed_ms))
+
+
+def _descends(surface: Surface, pid: int) -> bool:
+    """Return whether a window's process is the launched one or below it."""
+    current = surface.app.pid
+    for _ in range(_ANCESTORS_MAX):
+        if current == pid:
+            return True
+        parent = _parent(current)
+        if parent is None or parent <= 1:
+            return False
+        current = parent
+    return False
+
+
+def _parent(pid: int) -> int | None:
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()
+        return int(fields[1])
+    except (OSError, ValueError, IndexError):
+        return None
+
+
+def _lives(pid: int) -> bool:
+    """Return whether the launched process runs; one that nobody has waited for yet does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()[0] != "Z"
+    except (OSError, IndexError):
+        return False

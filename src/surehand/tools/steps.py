@@ -1,0 +1,174 @@
+"""`act`: up to 64 deeds in one call, one after another, each an operation of its own (spec §5.5).
+
+Step i is operation `<id>:<i>`, with its own decision, fence and receipt. The next one is begun only after a success
+whose effect was read back, or that nothing was to be read back of; what a step is aimed at is looked for when its turn
+comes, so it may be in a window that an earlier step opened. Not a transaction: what was done stays done.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Final, Literal
+
+from msgspec import Meta
+
+from surehand import limits
+from surehand.client.results import error_of
+from surehand.errors import InvalidRequest, OutcomeUnknown, SurehandError
+from surehand.model.record import Record, check_count
+from surehand.tools.context import Context
+from surehand.tools.deeds import Deed, check
+from surehand.tools.doing import Change, Expected, Terms, present
+from surehand.tools.outcomes import changed, outcome_of
+from surehand.tools.tool import Answer, Tool, refusal
+
+
+class Step(Deed, frozen=True, kw_only=True):
+    """A deed and what to read back of it."""
+
+    expect: Expected = None
+
+
+class Act(Record, frozen=True, kw_only=True):
+    """Several deeds."""
+
+    steps: Annotated[list[Step], Meta(min_length=1, max_length=limits.BATCH_STEPS_MAX)]
+    on_refusal: Annotated[
+        Literal["stop", "continue"], Meta(description="after a step that was refused and did nothing")
+    ] = "stop"
+    operation_id: Annotated[str | None, Meta(description="yours: with the same id no step acts twice")] = None
+    deadline_ms: Annotated[int, Meta(ge=1, le=limits.DEADLINE_MS_MAX, description="of each step")] = (
+        limits.DEADLINE_MS_DEFAULT
+    )
+    reconciles: Annotated[str | None, Meta(description="for the first step")] = None
+    change: Annotated[Change, Meta(description="how what changed is told")] = "diff"
+
+
+async def act(context: Context, args: Act) -> Answer:
+    """Run the steps in order and say how each went and what all of them changed."""
+    check_count("steps", len(args.steps), 1, limits.BATCH_STEPS_MAX)
+    for place, step in enumerate(args.steps):
+        try:
+            check(step)
+            if step.expect is not None and not isinstance(step.expect, str):
+                step.expect.verification()
+        except InvalidRequest as error:
+            raise InvalidRequest(f"step {place}: {error.message}", fix=error.fix) from error
+    operation_id = context.operation_id(args.operation_id)
+    told = _Told(operation_id, len(args.steps))
+    for place, step in enumerate(args.steps):
+        await context.progress(
+            f"step {place + 1} of {len(args.steps)}: {step.do}", 0, args.deadline_ms * len(args.steps)
+        )
+        reply = await _step(context, args, place, step, operation_id)
+        if not told.add(place, step, reply) and not (told.refused and args.on_refusal == "continue"):
+            break
+    more: dict[str, Any] = {}
+    words: list[str] = []
+    if args.change != "none" and told.acted:
+        after = await context.ask("changes", {"full": args.change == "full"}, wait_ms=limits.APP_READ_MS_MAX * 2)
+        more, words = changed(context, after)
+    return told.answer(more, words)
+
+
+async def _step(context: Context, args: Act, place: int, step: Step, operation_id: str) -> dict[str, Any]:
+    """Return the reply to one step; a refusal to look is a reply as well."""
+    terms = Terms(
+        operation_id=f"{operation_id}:{place}",
+        chosen=args.operation_id is not None,
+        deadline_ms=args.deadline_ms,
+        expect=step.expect,
+        reconciles=args.reconciles if place == 0 else None,
+        change="none" if args.change == "none" else "later",
+    )
+    deed = Deed(**{name: getattr(step, name) for name in Deed.__struct_fields__})
+    try:
+        reply = await present(context, deed, terms)
+        # Repeated whole: what was done before is then told and not done again.
+        return {**reply, "operation_id": operation_id} if reply["status"] == "approval_required" else reply
+    except OutcomeUnknown as error:
+        return {"operation_id": terms.operation_id, "status": "outcome_unknown", "error": error.to_value()}
+    except SurehandError as error:
+        return {"operation_id": terms.operation_id, "status": "refused", "error": error.to_value()}
+
+
+class _Told:
+    """How the steps went so far."""
+
+    def __init__(self, operation_id: str, total: int) -> None:
+        self.operation_id = operation_id
+        self.total = total
+        self.steps: list[dict[str, Any]] = []
+        self.lines: list[str] = []
+        self.acted = False
+        self.refused = False
+        self.error: SurehandError | None = None
+        self.status = "succeeded"
+
+    def add(self, place: int, step: Step, reply: dict[str, Any]) -> bool:
+        """Remember a step; return whether the next one may be begun."""
+        status = reply["status"]
+        self.refused = status == "refused" and (reply.get("error") or {}).get("code") != "cancelled"
+        self.acted = self.acted or reply.get("terminal") is not None
+        entry: dict[str, Any] = {"status": status}
+        if status in {"succeeded", "interrupted", "approval_required"}:
+            data, lines = outcome_of(reply)
+            entry |= {name: item for name, item in data.items() if name not in {"operation_id", "status", "route"}}
+            said = "; ".join(lines)
+        else:
+            error = error_of(reply)
+            answer = refusal(error, operation_id=reply["operation_id"])
+            entry |= answer.data
+            said = answer.text
+            self.error = error
+        if status != "succeeded":
+            self.status = status
+        self.steps.append(entry)
+        self.lines.append(f"{place} {step.do}: {said}")
+        return status == "succeeded" and (entry["effect"] == "verified" or _nothing_asked(step, reply))
+
+    def answer(self, more: dict[str, Any], words: list[str]) -> Answer:
+        """Return the answer to the whole call."""
+        left = self.total - len(self.steps)
+        data: dict[str, Any] = {"status": self.status, "operation_id": self.operation_id, "steps": self.steps, **more}
+        lines = list(self.lines)
+        if all(step["status"] == "succeeded" for step in self.steps) and not left:
+            effects = [step["effect"] for step in self.steps]
+            back = effects.count("verified")
+            lines = [f"all {self.total} steps done, {back} of them read back"]
+        elif left:
+            data["not_begun"] = left
+            lines.append(f"the {left} steps after it were not begun")
+        return Answer(data, "\n".join([*lines, *words]), is_error=self.error is not None)
+
+
+def _nothing_asked(step: Step, reply: dict[str, Any]) -> bool:
+    """Return whether a step that was not read back was not meant to be, in words or by what it is."""
+    effect = ((reply.get("terminal") or {}).get("receipt") or {}).get("effect")
+    return effect == "executed_unverified" and (step.expect is None or step.expect == "none")
+
+
+TOOLS: Final = (
+    Tool(
+        name="act",
+        title="Do several things",
+        description=(
+            "Run 1–64 steps in order and stop at the first that does not succeed; each takes the arguments of the "
+            "tool it names in do, and is looked for when its turn comes. Also expand, focus, scroll_into_view, hover, "
+            "move, hold, release, window (op), release_all, physical_state."
+        ),
+        kind="act",
+        args=Act,
+        output={
+            "type": "object",
+            "properties": {
+                "status": {"type": "string"},
+                "operation_id": {"type": "string"},
+                "steps": {"type": "array", "items": {"type": "object"}},
+                "change": {"type": "string"},
+            },
+        },
+        handler=act,
+        core=True,
+        destructive=True,
+    ),
+)
