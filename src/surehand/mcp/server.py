@@ -17,6 +17,7 @@ from typing import Any, Final
 import mcp_types as types
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
+from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 from mcp.shared.exceptions import MCPError
 
 from surehand import limits
@@ -92,7 +93,12 @@ def build(sessions: Sessions, tools: tuple[Tool, ...], version: str) -> Server[A
         except SurehandError as error:
             return result(refusal(error))
 
-    return Server(NAME, version=version, instructions=INSTRUCTIONS, on_list_tools=list_tools, on_call_tool=call_tool)
+    server: Server[Any] = Server(
+        NAME, version=version, instructions=INSTRUCTIONS, on_list_tools=list_tools, on_call_tool=call_tool
+    )
+    # Nothing is traced; and state that a client hands back is refused unless it was sealed here.
+    server.middleware[:] = [RequestStateBoundary(RequestStateSecurity.ephemeral(), default_audience=NAME)]
+    return server
 
 
 @contextlib.asynccontextmanager

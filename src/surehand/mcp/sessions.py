@@ -13,7 +13,7 @@ import contextlib
 import secrets
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from surehand import limits
@@ -93,7 +93,6 @@ class _Held:
     context: Context
     used_at: float
     working: int = 0
-    tokens: list[str] = field(default_factory=list)
 
 
 class Many(Sessions):
@@ -134,13 +133,13 @@ class Many(Sessions):
         """Return the request's session, which does not end meanwhile."""
         header = self._header(request)
         if header is not None:
-            held = self._held.get(f"h.{header}") or self._begin(f"h.{header}")
+            held = self._held.get(f"h.{header}") or await self._begin(f"h.{header}")
             found = Found(held.context)
         elif token is None:
             key = secrets.token_hex(limits.SALT_BYTES)
-            held = self._begin(f"t.{key}")
-            held.tokens.append(self._seal.seal(bytes.fromhex(key)))
-            found = Found(held.context, token=held.tokens[0], fresh=True, ids_once=False)
+            held = await self._begin(f"t.{key}")
+            token = self._seal.seal(bytes.fromhex(key))
+            found = Found(held.context, token=token, fresh=True, ids_once=False)
         else:
             held = self._named(token)
             found = Found(held.context, token=token, ids_once=False)
@@ -151,10 +150,20 @@ class Many(Sessions):
             held.working -= 1
             held.used_at = self._now()
 
-    def _begin(self, key: str) -> _Held:
+    async def _begin(self, key: str) -> _Held:
+        """Begin a session; where there are too many, the one that was not used for longest makes room.
+
+        A model that forgets its token begins one with every call, and must not keep others out by it.
+        """
+        oldest: _Held | None = None
         if len(self._held) >= self._most:
-            raise Unavailable(f"{self._most} sessions are open", fix="end one, or wait", retry_safe=True)
+            unused = [(held.used_at, name) for name, held in self._held.items() if not held.working]
+            if not unused:
+                raise Unavailable(f"{self._most} sessions are at work", fix="wait until one is done")
+            oldest = self._held.pop(min(unused)[1])
         held = self._held[key] = _Held(self._make(), self._now())
+        if oldest is not None:
+            await _close(oldest)
         return held
 
     def _named(self, token: str) -> _Held:
