@@ -324,7 +324,7 @@ CLAIMS: tuple[Claim, ...] = (
         "a window closed to reading tells nothing to who knows its id",
         (_REACH + "test_a_window_closed_to_reading_tells_nothing_even_to_who_knows_its_id",),
         Guard(
-            _RUNTIME + "agent.py",
+            _RUNTIME + "where.py",
             "        parts.authority.check_read(session, surface)\n        return (surface,)\n",
             "        return (surface,)\n",
         ),
