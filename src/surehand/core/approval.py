@@ -203,7 +203,10 @@ def check_answer(
     if approver is None or not verify(
         bytes.fromhex(approver.public_key), answer_message(answer), _signature(answer.signature)
     ):
-        raise _denied("the answer is not signed by an allowed approver")
+        raise _denied(
+            "the answer is not signed by an allowed approver",
+            fix="use a key that the daemon knows: it reads its folder's keys when it starts, or its configuration's",
+        )
     asked = presentation_hash(pending.presentation)
     checks = (
         ("the answer is to another question", answer.approval_id == pending.approval_id),
@@ -258,5 +261,5 @@ def _signature(text: str) -> bytes:
         return b""
 
 
-def _denied(message: str) -> AuthorityDenied:
-    return AuthorityDenied(message, gate="approval")
+def _denied(message: str, fix: str | None = None) -> AuthorityDenied:
+    return AuthorityDenied(message, gate="approval", fix=fix)

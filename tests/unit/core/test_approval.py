@@ -152,8 +152,9 @@ class TestAnswers:
     @pytest.mark.parametrize("signature", ["", "zz", "00", "0" * 128])
     def test_a_broken_signature_is_refused(self, signature):
         pending = asked()
-        with pytest.raises(AuthorityDenied):
+        with pytest.raises(AuthorityDenied) as refused:
             check(msgspec.structs.replace(answered(pending), signature=signature), pending)
+        assert "a key that the daemon knows" in refused.value.fix
 
     def test_a_stranger_and_a_stolen_name_read_alike(self):
         pending = asked()
