@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 
 from surehand import limits
 from surehand.core.release import is_secret
+from surehand.core.scene.rows import CONTROL_ROLES, ITEM_ROLES
 from surehand.core.scene.tree import TreeIndex, index_of
 from surehand.model.scene import Bounds, Capture, Node, Scene
 
@@ -19,11 +20,17 @@ _ACTS: Final = frozenset({"expand", "invoke", "select", "set_text", "set_value",
 _HOLDERS: Final = frozenset(
     [
         "alert", "application", "dialog", "document", "filler", "group", "list", "menubar", "page", "pane",
-        "scrollpane", "split", "statusbar", "table", "tablist", "tabpanel", "toolbar", "tree", "unknown", "window",
+        "scrollbar", "scrollpane", "split", "statusbar", "table", "tablist", "tabpanel", "toolbar", "tree", "unknown",
+        "window",
     ]
 )  # fmt: skip
+#: What a person presses or chooses, also where its toolkit offers no action for it.
+_POINTED: Final = (CONTROL_ROLES | ITEM_ROLES) - {"icon", "image", "scrollbar"}
 #: Through these, what is inside shows only as far as they do.
 _CLIPS: Final = frozenset({"scrollpane", "list", "table", "tree", "tabpanel", "window", "dialog"})
+#: Controls that toolkits build of others, and what they build them of.
+_WHOLE: Final = frozenset({"button", "combobox", "menuitem", "spinbutton", "switch", "togglebutton"})
+_PARTS: Final = frozenset({"button", "togglebutton"})
 #: Two boxes that differ by less show as one.
 _SAME_PX: Final = 3
 
@@ -62,23 +69,30 @@ def marks_of(scene: Scene, capture: Capture, shows: Callable[[tuple[int, int]], 
         capture.width * 1000 // capture.scale_milli,
         capture.height * 1000 // capture.scale_milli,
     )
-    marks: list[Mark] = []
+    found: dict[int, Bounds] = {}
     outside: list[int] = []
-    boxes: dict[int, Bounds] = {}
-    more = 0
     for index, node in enumerate(scene.tree.nodes):
         if not _worth(node) or node.bounds is None:
             continue
         part = _visible(look, index, view)
         if part is None or not shows((part[0] + part[2] // 2, part[1] + part[3] // 2)):
             outside.append(index)
-        elif not _stands_in_one(look, index, part, boxes):
-            boxes[index] = part
-            if len(marks) < limits.MARKS_MAX:
-                marks.append(Mark(index, _box(part, capture), cut=part != node.bounds))
-            else:
-                more += 1
-    return Marks(tuple(marks), tuple(outside), more)
+            continue
+        holder = _one_with(look, index, part, found)
+        if holder is None:
+            found[index] = part
+        elif not scene.tree.nodes[holder].capabilities & _ACTS and node.capabilities & _ACTS:
+            # What acts is marked, where it was thought to stand.
+            found[index] = found.pop(holder)
+    marks = [
+        Mark(index, _box(part, capture), cut=_is_cut(part, scene.tree.nodes[index].bounds, view))
+        for index, part in sorted(found.items())
+    ]
+    return Marks(tuple(marks[: limits.MARKS_MAX]), tuple(outside), max(0, len(marks) - limits.MARKS_MAX))
+
+
+def _is_cut(part: Bounds, whole: Bounds | None, view: Bounds) -> bool:
+    return whole is not None and part != whole and _meet(whole, view) != whole
 
 
 def _worth(node: Node) -> bool:
@@ -86,6 +100,8 @@ def _worth(node: Node) -> bool:
         return False
     if node.role == "cell" and node.column:
         return False  # one mark a row
+    if node.role in _POINTED and "point" in node.capabilities:
+        return True
     return bool(node.capabilities & _ACTS) or (is_secret(node) and "focus" in node.capabilities)
 
 
@@ -109,12 +125,17 @@ def _meet(first: Bounds | None, second: Bounds) -> Bounds | None:
     return (left, top, right - left, bottom - top) if right > left and bottom > top else None
 
 
-def _stands_in_one(look: TreeIndex, index: int, part: Bounds, boxes: dict[int, Bounds]) -> bool:
+def _one_with(look: TreeIndex, index: int, part: Bounds, found: dict[int, Bounds]) -> int | None:
+    """Return what is marked and one thing with an element for a person: in the same place, or the control it works."""
     for above in look.ancestors(index):
-        box = boxes.get(above)
-        if box is not None and all(abs(a - b) < _SAME_PX for a, b in zip(box, part, strict=True)):
-            return True
-    return False
+        box = found.get(above)
+        if box is None:
+            continue
+        if all(abs(a - b) < _SAME_PX for a, b in zip(box, part, strict=True)):
+            return above
+        if look.nodes[above].role in _WHOLE and look.nodes[index].role in _PARTS:
+            return above
+    return None
 
 
 def _box(part: Bounds, capture: Capture) -> tuple[int, int, int, int]:
