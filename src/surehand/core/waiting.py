@@ -182,6 +182,13 @@ def over_windows(wait: Wait, looks: Sequence[tuple[bool, ...]], *, all_read: boo
     )
 
 
+def matching(condition: Condition, sight: Sight) -> tuple[int, ...]:
+    """Return the elements that a condition is about, as they were read; none where it is about none."""
+    if isinstance(condition, ElementExists | ElementGone | ValueEquals):
+        return _matches(sight, condition.query) or ()
+    return ()
+
+
 def _holds(condition: Condition, sight: Sight) -> bool:
     match condition:
         case ElementExists():

@@ -166,7 +166,11 @@ async def refs(parts: Parts, session: Session, args: p.Labels) -> dict[str, Any]
 
 async def wait(parts: Parts, session: Session, args: p.Wait) -> dict[str, Any]:
     """Wait for conditions; not satisfied in time is a normal result."""
-    return await wait_for(parts.scenes, session, lambda: surfaces_of(parts, session, args), args, parts.clock)
+    value = await wait_for(parts.scenes, session, lambda: surfaces_of(parts, session, args), args, parts.clock)
+    if (window := value.get("window")) is not None:
+        surface, _ = await desk_of(session).surface(window["surface"])
+        parts.reads.note(session, surface, "desktop.wait", repr(value["conditions"]), window.get("generation", 0))
+    return value
 
 
 # --- effects --------------------------------------------------------------------------------------------------------

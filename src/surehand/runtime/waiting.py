@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from surehand import limits
 from surehand.core.scene import settle as settling
-from surehand.core.waiting import Sight, Wait, needs_scene, over_windows, progress
+from surehand.core.waiting import Sight, Wait, matching, needs_scene, over_windows, progress
 from surehand.errors import AppNotFound, SurehandError, Unavailable, WindowNotFound
 from surehand.model.scene import Surface
 from surehand.ports import Clock, Observer
 from surehand.runtime.params import Wait as WaitParams
 from surehand.runtime.scenes import Scenes, desk_of
 from surehand.runtime.session import Session
+from surehand.runtime.views import target_value
 
 #: How long at most until a window that appeared elsewhere is noticed while another is waited on.
 _LOOK_MS: Final = 100
@@ -108,32 +110,51 @@ async def wait_for(
     wait = Wait(conditions=args.conditions, mode=args.mode, timeout_ms=args.timeout_ms)
     started = clock.monotonic_ms()
     while True:
-        best, changes = await _look(scenes, session, windows, wait)
+        look = await _look(scenes, session, windows, wait)
+        best = look.holds
         elapsed = clock.monotonic_ms() - started
         left_ms = wait.timeout_ms - elapsed
         if all(best) if wait.mode == "all" else any(best):
-            return _answer(wait, best, satisfied=True, elapsed_ms=elapsed)
+            return _answer(session, wait, look, satisfied=True, elapsed_ms=elapsed)
         if left_ms <= 0:
-            return _answer(wait, best, satisfied=False, elapsed_ms=elapsed)
-        await _first_change(changes, min(left_ms, _LOOK_MS))
+            return _answer(session, wait, look, satisfied=False, elapsed_ms=elapsed)
+        await _first_change(look.changes, min(left_ms, _LOOK_MS))
 
 
-def _answer(wait: Wait, holds: tuple[bool, ...], *, satisfied: bool, elapsed_ms: int) -> dict[str, Any]:
-    named = zip(wait.conditions, holds, strict=True)
-    return {
-        "satisfied": satisfied,
-        "elapsed_ms": elapsed_ms,
-        "conditions": [
-            {"kind": str(type(condition).__struct_config__.tag), "satisfied": holds} for condition, holds in named
-        ],
-    }
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """Which conditions hold, in which window that was seen, what was seen of it, and ways to hear of changes."""
+
+    holds: tuple[bool, ...]
+    changes: list[Callable[[int], Awaitable[bool]]]
+    surface: Surface | None = None
+    sight: Sight = Sight()  # noqa: RUF009 - frozen
+
+
+def _answer(session: Session, wait: Wait, look: _Look, *, satisfied: bool, elapsed_ms: int) -> dict[str, Any]:
+    """Say what is so: whether it came, and what of the window that comes closest the conditions are about."""
+    value: dict[str, Any] = {"satisfied": satisfied, "elapsed_ms": elapsed_ms, "conditions": []}
+    for condition, holds in zip(wait.conditions, look.holds, strict=True):
+        found: dict[str, Any] = {"kind": str(type(condition).__struct_config__.tag), "satisfied": holds}
+        places = matching(condition, look.sight)
+        if places and look.sight.scene is not None:
+            found["matches"] = len(places)
+            found["element"] = target_value(look.sight.scene, places[0])
+            session.shown.match(look.sight.scene, places[0])
+        value["conditions"].append(found)
+    if look.surface is not None:
+        value["window"] = {"surface": look.surface.surface_id, "title": look.sight.title or ""}
+        if look.sight.scene is not None:
+            value["window"]["generation"] = look.sight.scene.generation
+    return value
 
 
 async def _look(
     scenes: Scenes, session: Session, windows: Callable[[], Awaitable[Sequence[Surface]]], wait: Wait
-) -> tuple[tuple[bool, ...], list[Callable[[int], Awaitable[bool]]]]:
+) -> _Look:
     """Return the answers of the window that comes closest, and ways to hear of changes."""
     looks: list[tuple[bool, ...]] = []
+    seen: list[tuple[Surface, Sight]] = []
     changes: list[Callable[[int], Awaitable[bool]]] = []
     try:
         found = await windows()
@@ -141,7 +162,7 @@ async def _look(
         found = ()
     except Unavailable:
         # What does not answer is not gone.
-        return progress(wait, Sight()).conditions, changes
+        return _Look(progress(wait, Sight()).conditions, changes)
     for surface in found:
         sight = Sight(title=surface.title)
         if needs_scene(wait):
@@ -153,9 +174,11 @@ async def _look(
             observer = desk_of(session).observer_of(surface.surface_id)
             changes.append(_change(observer, surface.surface_id, scene.tree.version))
         looks.append(progress(wait, sight).conditions)
+        seen.append((surface, sight))
     if not looks:
-        return progress(wait, Sight(gone=not found)).conditions, changes
-    return over_windows(wait, looks, all_read=len(looks) == len(found)), changes
+        return _Look(progress(wait, Sight(gone=not found)).conditions, changes)
+    closest = max(range(len(looks)), key=lambda place: sum(looks[place]))
+    return _Look(over_windows(wait, looks, all_read=len(looks) == len(found)), changes, *seen[closest])
 
 
 def _change(observer: Observer, surface_id: str, version: int) -> Callable[[int], Awaitable[bool]]:

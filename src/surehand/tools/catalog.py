@@ -9,11 +9,20 @@ from typing import Any, Final
 
 from surehand.errors import InternalError, InvalidRequest, SurehandError
 from surehand.model.record import convert
-from surehand.tools import acting, following, seeing, steps
+from surehand.tools import acting, following, picturing, reading, seeing, steps, tables, waiting
 from surehand.tools.context import Context
 from surehand.tools.tool import Answer, Tool, refusal
 
-TOOLS: Final[tuple[Tool, ...]] = (*seeing.TOOLS, *acting.TOOLS, *steps.TOOLS, *following.TOOLS)
+TOOLS: Final[tuple[Tool, ...]] = (
+    *seeing.TOOLS,
+    *reading.TOOLS,
+    *tables.TOOLS,
+    *picturing.TOOLS,
+    *waiting.TOOLS,
+    *acting.TOOLS,
+    *steps.TOOLS,
+    *following.TOOLS,
+)
 
 #: What is told to every client once.
 INSTRUCTIONS: Final = """\
