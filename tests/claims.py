@@ -42,6 +42,7 @@ class Claim:
 
 _GATEWAY = "tests/unit/runtime/test_gateway.py::"
 _PEOPLE = "tests/unit/runtime/test_attacks_people.py::"
+_ASKED = "tests/unit/runtime/test_people.py::"
 _ONCE = "tests/unit/runtime/test_attacks_once.py::"
 _REACH = "tests/unit/runtime/test_attacks_reach.py::"
 _CORE = "src/surehand/core/"
@@ -280,7 +281,7 @@ CLAIMS: tuple[Claim, ...] = (
         (_PEOPLE + "test_a_no_after_a_yes_stops_what_was_not_claimed_yet",),
         Guard(
             _RUNTIME + "approvals.py",
-            '        if state == "denied":\n            self._close(question)\n',
+            '        if state == "denied":\n            self._close(question, state)\n',
             '        if state == "denied":\n            return\n',
         ),
     ),
@@ -343,6 +344,64 @@ CLAIMS: tuple[Claim, ...] = (
             _RUNTIME + "shown.py",
             "    if target.context_hash != meaning.target.context_hash:\n",
             "    if False:\n",
+        ),
+    ),
+    Claim(
+        5,
+        "an agent that asked a person in does not act until it is handed back",
+        (_ASKED + "test_an_agent_that_asked_a_person_in_does_not_act_until_it_is_handed_back",),
+        Guard(
+            _RUNTIME + "session.py",
+            "        for request_id in self.waits_for:\n            return request_id\n",
+            "",
+        ),
+    ),
+    Claim(
+        5,
+        "what waits at the last gate is stopped when a person takes over",
+        (_ASKED + "test_what_waits_at_the_last_gate_is_stopped_when_a_person_takes_over",),
+        Guard(_RUNTIME + "run.py", "        self.session.check_not_handed_over()\n", ""),
+    ),
+    Claim(
+        5,
+        "input under way stops when a person takes over",
+        (_ASKED + "test_input_under_way_stops_between_two_units_when_a_person_takes_over",),
+        Guard(_RUNTIME + "gateway.py", " or run.session.handed_over() is not None:\n", ":\n"),
+    ),
+    Claim(
+        5,
+        "a new session is no way around a person who took over",
+        (_ASKED + "test_a_new_session_is_no_way_around_a_person_who_took_over",),
+        Guard(
+            _RUNTIME + "people.py",
+            "            desk_of(ask.session).taken_from[request_id] = ask.session.principal\n",
+            "",
+        ),
+    ),
+    Claim(
+        5,
+        "an agent cannot hand itself back",
+        (_ASKED + "test_an_agent_cannot_hand_itself_back",),
+        Guard(
+            _RUNTIME + "people.py",
+            '        if ask.status == "taken":\n            raise AuthorityDenied(',
+            "        if False:\n            raise AuthorityDenied(",
+        ),
+    ),
+    Claim(
+        7,
+        "what agents and people tell each other is in no record",
+        (_ASKED + "test_a_person_sees_the_agents_words_escaped_and_the_journal_keeps_none_of_either_side",),
+        Guard(_RUNTIME + "people.py", 'redacted(text, self._digest) if name in {"reason", "note"} else text', "text"),
+    ),
+    Claim(
+        7,
+        "another principal learns nothing of an approval",
+        (_ASKED + "test_another_principal_learns_nothing_of_an_approval",),
+        Guard(
+            _RUNTIME + "approvals.py",
+            "self._questions.values() if one.pending.principal == principal]\n\n",
+            "self._questions.values()]\n\n",
         ),
     ),
 )

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from surehand.cli import acting, agents, approving, auditing, desktops, keys, looking, machine, operating
+from surehand.cli import acting, agents, approving, auditing, desktops, keys, looking, machine, operating, requesting
 from surehand.cli.output import EXIT_OK, EXIT_SIGINT, EXIT_USAGE, Finished, Output, start_run
 from surehand.errors import Cancelled, InternalError, InvalidRequest, SurehandError
 
@@ -54,6 +54,7 @@ def build() -> typer.Typer:
     for name, about, commands in (
         ("desktop", "Isolated desktops: start one, list them.", desktops.COMMANDS),
         ("approvals", "What agents ask people: list, show, approve, deny.", approving.COMMANDS),
+        ("requests", "What agents ask people to do: list, take over, hand back.", requesting.COMMANDS),
         ("standing", "Standing grants: leave for several uses, counted and revocable.", approving.STANDING),
         ("audit", "The evidence: verify it, show it, make a page of it.", auditing.COMMANDS),
         ("keys", "Keys: which there are, and an approver's own.", keys.COMMANDS),

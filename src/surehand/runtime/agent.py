@@ -26,6 +26,8 @@ from surehand.model.scene import Scene, Surface
 from surehand.model.verification import NoVerification
 from surehand.runtime import changes, contents, following, launched, picturing, pointed
 from surehand.runtime import params as p
+from surehand.runtime.asking import approval, human
+from surehand.runtime.doctoring import doctor
 from surehand.runtime.parts import Parts
 from surehand.runtime.scenes import desk_of
 from surehand.runtime.session import Session
@@ -285,14 +287,22 @@ async def cancel(parts: Parts, session: Session, args: p.OperationName) -> dict[
     return {"cancelled": parts.gateway.cancel(session.principal, args.operation_id)}
 
 
-async def end_session(_: Parts, session: Session, __: p.Nothing) -> dict[str, Any]:
-    """Forget everything the session has seen; its references are stale from now on."""
+async def end_session(parts: Parts, session: Session, _: p.Nothing) -> dict[str, Any]:
+    """Forget everything the session has seen, ask nobody any more, and let go of what it holds.
+
+    Its references are stale from now on. Says on which desktop it was, for whoever begins another session there.
+    """
+    await parts.people.session_ends(session)
     session.scenes.clear()
     session.latest.clear()
     session.shown.clear()
     session.later = None
     session.sights.clear()
-    return {"ended": True}
+    desk = session.desk
+    for actor in desk.actors if desk is not None and session.holds else ():
+        await actor.release_all()
+    session.holds = False
+    return {"ended": True, **({} if desk is None else {"desktop": desk.name})}
 
 
 AGENT: Final[dict[str, tuple[type[Any], Method]]] = {
@@ -316,3 +326,6 @@ AGENT: Final[dict[str, tuple[type[Any], Method]]] = {
     "cancel": (p.OperationName, cancel),
     "end_session": (p.Nothing, end_session),
 }
+    "approval": (p.Approval, approval),
+    "human": (p.Human, human),
+    "doctor": (p.Nothing, doctor),

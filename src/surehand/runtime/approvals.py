@@ -6,13 +6,14 @@ Guarantees:
 - An approval is used once and a standing grant at most as often as it says: the claim counts the use.
 - What was denied, revoked or ran out in the meantime is not used; once it is being used, no answer is taken any more.
 - A question nobody answered is recorded as unanswered, as neither yes nor no.
+- Whoever proposed is told what becomes of the question, and only of its own; telling answers nothing.
 """
 
 from __future__ import annotations
 
 import asyncio
 import secrets
-from collections import Counter
+from collections import Counter, OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -30,6 +31,7 @@ from surehand.model.decision import Decision, PolicyInput
 from surehand.model.events import NewEvent
 from surehand.model.record import convert, to_value
 from surehand.ports import Clock, Journal
+from surehand.runtime.notices import Notices
 from surehand.runtime.run import Run
 
 Publish = Callable[[str, dict[str, Any]], None]
@@ -54,6 +56,8 @@ class _Question:
     waiters: int = 0
     #: A claim is using the yes.
     taken: bool = False
+    #: Looks at it when its time is over.
+    timer: asyncio.TimerHandle | None = None
 
     def is_of(self, run: Run) -> bool:
         return (self.pending.principal, self.pending.operation_id) == (run.principal, run.operation_id)
@@ -83,6 +87,10 @@ class Approvals:
         self._asking: Counter[str] = Counter()
         self._asking_bytes: Counter[str] = Counter()
         self._standing: dict[str, StandingGrant] = {}
+        #: How the newest questions ended, by id.
+        self._ended: OrderedDict[str, tuple[str, dict[str, Any]]] = OrderedDict()
+        self._sweeping: set[asyncio.Task[None]] = set()
+        self.notices = Notices()
 
     # --- the gateway's side -----------------------------------------------------------------------------------
 
@@ -160,7 +168,9 @@ class Approvals:
             self._asking[run.principal] -= 1
             self._asking_bytes[run.principal] -= size
         self._questions[pending.approval_id] = question
+        self._look_at(question, pending.expires_at_ms)
         self.publish("approval.requested", to_value(pending))
+        self._tell(question)
         return question
 
     def _check_room(self, principal: str, size: int) -> None:
@@ -179,10 +189,36 @@ class Approvals:
         """Forget what nobody answered in time, so that it holds up nothing and is on record."""
         now = self._clock.wall_ms()
         for question in list(self._questions.values()):
-            idle = not (question.waiters or question.taken)
-            if idle and rules.tally(question.answers, question.pending, now_ms=now) == "unanswered":
-                self._close(question)
-                await self._record_unanswered(question)
+            state = rules.tally(question.answers, question.pending, now_ms=now)
+            over = state == "unanswered" or (state == "denied" and now >= question.pending.expires_at_ms)
+            if over and not (question.waiters or question.taken):
+                self._close(question, state)
+                if state == "unanswered":
+                    await self._record_unanswered(question)
+
+    def _look_at(self, question: _Question, at_ms: int) -> None:
+        """Look at a question again at a time of the wall clock, so that its end is on record and told in time."""
+        if question.timer is not None:
+            question.timer.cancel()
+        delay_s = max(0, at_ms - self._clock.wall_ms()) / 1000
+        question.timer = asyncio.get_running_loop().call_later(delay_s, self._time_is_over, question)
+
+    def _time_is_over(self, question: _Question) -> None:
+        yes_until = max((one.expires_at_ms for one in question.answers if one.answer == "approve"), default=0)
+        if yes_until > self._clock.wall_ms():
+            self._look_at(question, yes_until)
+            return
+        task = asyncio.get_running_loop().create_task(self._sweep())
+        self._sweeping.add(task)
+        task.add_done_callback(self._sweeping.discard)
+
+    async def close(self) -> None:
+        """Let nothing run on."""
+        for question in self._questions.values():
+            if question.timer is not None:
+                question.timer.cancel()
+        if self._sweeping:
+            await asyncio.wait(self._sweeping)
 
     async def _wait(self, run: Run, question: _Question) -> str:
         """Wait for the count of answers to decide, as long as the caller waits and the question lives."""
@@ -217,7 +253,7 @@ class Approvals:
         if state == "approved":
             # It stays until a claim uses it: an element that moved on after the yes is not asked about again.
             return
-        self._close(question)
+        self._close(question, state)
         if state == "unanswered":
             await self._record_unanswered(question)
             raise _unanswered(pending)
@@ -244,7 +280,7 @@ class Approvals:
             return
         state = rules.tally(question.answers, question.pending, now_ms=self._clock.wall_ms())
         if state == "denied":
-            self._close(question)
+            self._close(question, state)
             raise _denied(question, run)
         if state != "approved":
             raise _unanswered(question.pending)
@@ -258,10 +294,42 @@ class Approvals:
     def used(self, run: Run) -> None:
         """Forget every question about an operation that a claim has begun: there is nothing left to answer."""
         for question in [one for one in self._questions.values() if one.is_of(run)]:
-            self._close(question)
+            self._close(question, "used" if question.pending.approval_id == run.approval_id else "withdrawn")
 
-    def _close(self, question: _Question) -> None:
-        self._questions.pop(question.pending.approval_id, None)
+    def _close(self, question: _Question, state: str) -> None:
+        if self._questions.pop(question.pending.approval_id, None) is None:
+            return
+        if question.timer is not None:
+            question.timer.cancel()
+        value = _standing_of(question, state)
+        self._ended[question.pending.approval_id] = (question.pending.principal, value)
+        while len(self._ended) > limits.APPROVALS_ENDED_KEPT_MAX:
+            self._ended.popitem(last=False)
+        if state != "denied":  # of a no it was told when it was said
+            self.notices.tell(question.pending.principal, {"approval": value})
+
+    # --- the proposer's side ----------------------------------------------------------------------------------
+
+    def asked(self, principal: str) -> list[dict[str, Any]]:
+        """Return how this principal's questions stand that were not used or ended, oldest first."""
+        return [self._stands(one) for one in self._questions.values() if one.pending.principal == principal]
+
+    def status(self, principal: str, approval_id: str | None, operation_id: str | None) -> dict[str, Any] | None:
+        """Return how a question of this principal stands, by its id or the newest of an operation.
+
+        None where this run of the daemon knows of none; a question of another principal is not known either.
+        """
+        known = [value for owner, value in self._ended.values() if owner == principal] + self.asked(principal)
+        wanted = {"approval_id": approval_id, "operation_id": operation_id}
+        named = {name: text for name, text in wanted.items() if text is not None}
+        return next((value for value in reversed(known) if named.items() <= value.items()), None)
+
+    def _stands(self, question: _Question) -> dict[str, Any]:
+        state = rules.tally(question.answers, question.pending, now_ms=self._clock.wall_ms())
+        return _standing_of(question, "pending" if state == "waiting" else state)
+
+    def _tell(self, question: _Question) -> None:
+        self.notices.tell(question.pending.principal, {"approval": self._stands(question)})
 
     # --- the control side -------------------------------------------------------------------------------------
 
@@ -299,6 +367,9 @@ class Approvals:
             question.answers.append(answer)
         question.changed.set()
         state = rules.tally(question.answers, pending, now_ms=self._clock.wall_ms())
+        if state == "approved":
+            self._look_at(question, max(one.expires_at_ms for one in question.answers))
+        self._tell(question)
         self.publish("approval.answered", {"approval_id": pending.approval_id, "state": state})
         return {"approval_id": pending.approval_id, "state": state}
 
@@ -412,6 +483,24 @@ def _denied(question: _Question, run: Run) -> ApprovalDenied:
             "effect": run.effect,
         },
     )
+
+
+def _standing_of(question: _Question, status: str) -> dict[str, Any]:
+    """Return what the proposer may know of how its question stands: nothing it could answer with."""
+    pending = question.pending
+    yes = {answer.approver for answer in question.answers if answer.answer == "approve"}
+    value: dict[str, Any] = {
+        "approval_id": pending.approval_id,
+        "operation_id": pending.operation_id,
+        "status": status,
+        "needed": pending.needed,
+        "given": len(yes),
+        "expires_at_ms": pending.expires_at_ms,
+    }
+    denial = next((answer for answer in question.answers if answer.answer == "deny"), None)
+    if denial is not None and denial.reason:
+        value["operator_reason"] = denial.reason
+    return value
 
 
 def _told(pending: PendingApproval) -> dict[str, Any]:

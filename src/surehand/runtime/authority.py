@@ -52,8 +52,9 @@ class Authority:
         """Check the grant or the ceiling; return how many milliseconds the operation may take at most.
 
         Raises:
-            AuthorityDenied.
+            AuthorityDenied: also while the desktop is handed over to a person.
         """
+        run.session.check_not_handed_over()
         request, wall = run.request, self._clock.wall_ms()
         if self._config.authority == "host":
             granted = rules.check_grant(

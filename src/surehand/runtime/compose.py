@@ -37,11 +37,13 @@ from surehand.runtime.config import Config, check_operator_owned
 from surehand.runtime.desks import Desks, launch_in
 from surehand.runtime.desktops import DesktopRecord
 from surehand.runtime.facts import FactFinder
+from surehand.runtime.findings import Findings
 from surehand.runtime.gateway import Gateway, Keys
 from surehand.runtime.guard import Guard
 from surehand.runtime.host import Host
 from surehand.runtime.operations import Operations
 from surehand.runtime.parts import Parts
+from surehand.runtime.people import People
 from surehand.runtime.policy_source import load_vocabulary, read_policy
 from surehand.runtime.reads import Reads
 from surehand.runtime.recovery import recover
@@ -81,6 +83,7 @@ async def build_host(config: Config, *, state_dir: Path, denied_apps: str | None
         started = {"trust_level": config.trust_level, "authority": config.authority}
         await recover(journal, parts.operations)
         await parts.approvals.restore()
+        await parts.people.restore()
         await journal.append(
             [
                 NewEvent(stream="daemon", type="daemon.started.v1", actor="daemon", payload=started),
@@ -135,6 +138,8 @@ def _parts(
         operations=operations,
         authority=authority,
         approvals=approvals,
+        people=People(journal, clock, digest, approvals.notices),
+        findings=Findings(clock),
         facts=facts,
         scenes=scenes,
         reads=Reads(journal, digest),

@@ -64,6 +64,26 @@ async def standing_revoke(parts: Parts, session: Session, args: p.RevokeStanding
     return {"grant_id": args.grant_id}
 
 
+async def requests(parts: Parts, _: Session, __: p.Nothing) -> dict[str, Any]:
+    """List what agents ask people to do."""
+    return {"requests": parts.people.open()}
+
+
+async def requests_take(parts: Parts, session: Session, args: p.RequestName) -> dict[str, Any]:
+    """Take a desktop over from the agent that asked, and from every other one of its principal."""
+    return await parts.people.take(args.request_id, session.principal)
+
+
+async def requests_done(parts: Parts, session: Session, args: p.HandBack) -> dict[str, Any]:
+    """Hand back."""
+    return await parts.people.answer(args.request_id, session.principal, "done", args.note)
+
+
+async def requests_decline(parts: Parts, session: Session, args: p.HandBack) -> dict[str, Any]:
+    """Say that no person will do it."""
+    return await parts.people.answer(args.request_id, session.principal, "declined", args.note)
+
+
 async def ps(parts: Parts, _: Session, __: p.Nothing) -> dict[str, Any]:
     """Say who is connected, what runs, which outcomes are unresolved."""
     return {
@@ -84,6 +104,7 @@ async def ps(parts: Parts, _: Session, __: p.Nothing) -> dict[str, Any]:
             for principal, operation_id in parts.operations.unresolved()
         ],
         "approvals": len(parts.approvals.pending()),
+        "requests": len(parts.people.open()),
     }
 
 
@@ -209,6 +230,10 @@ CONTROL: Final[dict[str, tuple[type[Any], Method]]] = {
     "standing.grant": (p.GiveStanding, standing_grant),
     "standing.list": (p.Nothing, standing_list),
     "standing.revoke": (p.RevokeStanding, standing_revoke),
+    "requests": (p.Nothing, requests),
+    "requests.take": (p.RequestName, requests_take),
+    "requests.done": (p.HandBack, requests_done),
+    "requests.decline": (p.HandBack, requests_decline),
     "ps": (p.Nothing, ps),
     "stop": (p.Nothing, stop),
     "policy": (p.Nothing, policy),

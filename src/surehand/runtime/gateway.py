@@ -452,7 +452,7 @@ class Gateway:
         touched = None if desk is None or desk.interruptions is None else desk.interruptions.mark()
 
         def stop() -> str | None:
-            if touched is not None and touched():
+            if (touched is not None and touched()) or run.session.handed_over() is not None:
                 return "person"
             return "cancelled" if run.cancelled.is_set() else None
 

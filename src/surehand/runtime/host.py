@@ -14,14 +14,17 @@ from typing import Any, Final, Literal
 from surehand.errors import InvalidRequest, SurehandError, Unavailable
 from surehand.model.events import NewEvent
 from surehand.model.record import convert
+from surehand.runtime import params as p
 from surehand.runtime.agent import AGENT
 from surehand.runtime.control import CONTROL
 from surehand.runtime.parts import Parts
 from surehand.runtime.session import Session, new_session_id
+from surehand.runtime.watching import watch
 
 Progress = Callable[[dict[str, Any]], None]
 
 _SUBSCRIBE: Final = "events.subscribe"
+_WATCH: Final = "watch"
 
 
 class Host:
@@ -31,6 +34,7 @@ class Host:
         self.parts = parts
         self._listeners: list[Progress] = []
         parts.approvals.publish = self._publish
+        parts.people.publish = self._publish
 
     async def open_channel(
         self, *, principal: str, role: Literal["agent", "control"], client: dict[str, str], desktop: str | None
@@ -68,6 +72,8 @@ class Host:
             raise Unavailable("this session has ended", fix="connect again")
         if channel.role == "control" and method == _SUBSCRIBE:
             return await self._subscribe(progress)
+        if channel.role == "agent" and method == _WATCH:
+            return await watch(self.parts, channel, convert(p.Watch, params), progress)
         table = AGENT if channel.role == "agent" else CONTROL
         entry = table.get(method)
         if entry is None:
@@ -98,6 +104,7 @@ class Host:
         tasks = self.parts.gateway.cancel_session(channel)
         if tasks:
             await asyncio.wait(tasks)
+        await self.parts.people.session_ends(channel)
         alone = not any(other.desk is channel.desk and not other.closed for other in self.parts.sessions.values())
         if channel.desk is not None and (channel.holds or alone):
             # Pointer and keyboard are one for all: whatever anybody holds goes, and nothing stays down.
@@ -117,6 +124,8 @@ class Host:
         """End every session, then everything else, the journal last."""
         for session in list(self.parts.sessions.values()):
             await self.close_channel(session)
+        await self.parts.people.close()
+        await self.parts.approvals.close()
         await self.parts.reads.close()
         await self.parts.desks.close()
         with contextlib.suppress(SurehandError):

@@ -11,7 +11,7 @@ from surehand.errors import InvalidRequest
 from surehand.model.approval import ApprovalAnswer
 from surehand.model.authority import StandingGrant
 from surehand.model.query import Query
-from surehand.model.record import Record, check_count, check_identifier, check_range
+from surehand.model.record import Record, check_count, check_identifier, check_range, check_text
 from surehand.model.request import Batch, Request
 from surehand.model.targets import PointTarget
 
@@ -213,6 +213,46 @@ class SurfaceName(Record, frozen=True, kw_only=True):
     surface: str | None = None
 
 
+class Approval(Record, frozen=True, kw_only=True):
+    """An approval of the caller's principal, by its id or the newest of an operation; neither: all that are open."""
+
+    approval_id: str | None = None
+    operation_id: str | None = None
+    wait_ms: int = 0
+
+    def __post_init__(self) -> None:
+        check_range("wait_ms", self.wait_ms, 0, limits.WAIT_MS_MAX)
+        for name in ("approval_id", "operation_id"):
+            if (value := getattr(self, name)) is not None:
+                check_identifier(name, value)
+
+
+class Human(Record, frozen=True, kw_only=True):
+    """A request to a person. `request_id` goes on with an earlier one; `withdraw` takes it back."""
+
+    reason: str
+    kind: Literal["captcha", "second_factor", "choice", "other"] = "other"
+    wait_ms: int = 0
+    request_id: str | None = None
+    withdraw: bool = False
+
+    def __post_init__(self) -> None:
+        check_text("reason", self.reason, limits.HUMAN_TEXT_BYTES_MAX, empty=False)
+        check_range("wait_ms", self.wait_ms, 0, limits.WAIT_MS_MAX)
+        if self.request_id is not None:
+            check_identifier("request_id", self.request_id)
+
+
+class Watch(Record, frozen=True, kw_only=True):
+    """What to tell of: these windows, else those whose text the session was given."""
+
+    surfaces: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if self.surfaces is not None:
+            check_count("surfaces", len(self.surfaces), 0, limits.WATCH_SURFACES_MAX)
+
+
 # --- control ------------------------------------------------------------------------------------------------------
 
 
@@ -232,6 +272,25 @@ class Resolve(Record, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         check_identifier("principal", self.principal)
         check_identifier("operation_id", self.operation_id)
+
+
+class RequestName(Record, frozen=True, kw_only=True):
+    """A request to a person."""
+
+    request_id: str
+
+    def __post_init__(self) -> None:
+        check_identifier("request_id", self.request_id)
+
+
+class HandBack(RequestName, frozen=True, kw_only=True):
+    """A person's answer to a request. `note` is the operator's guidance for the agent."""
+
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        check_identifier("request_id", self.request_id)
+        check_text("note", self.note, limits.HUMAN_TEXT_BYTES_MAX)
 
 
 class GiveStanding(Record, frozen=True, kw_only=True):

@@ -12,8 +12,10 @@ from surehand.runtime.authority import Authority
 from surehand.runtime.config import Config
 from surehand.runtime.desks import Desks
 from surehand.runtime.facts import FactFinder
+from surehand.runtime.findings import Findings
 from surehand.runtime.gateway import Gateway
 from surehand.runtime.operations import Operations
+from surehand.runtime.people import People
 from surehand.runtime.reads import Reads
 from surehand.runtime.scenes import Scenes
 from surehand.runtime.session import Session
@@ -29,6 +31,8 @@ class Parts:
     operations: Operations
     authority: Authority
     approvals: Approvals
+    people: People
+    findings: Findings
     facts: FactFinder
     scenes: Scenes
     reads: Reads

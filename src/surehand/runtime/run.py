@@ -84,7 +84,7 @@ class Run:
         """Refuse to go on once cancelled or late; cancellation beats expiry.
 
         Raises:
-            Cancelled, Timeout: nothing was done.
+            Cancelled, Timeout, AuthorityDenied: nothing was done.
         """
         if self.cancelled.is_set():
             raise Cancelled("cancelled before any effect", gate="deadline")
@@ -95,6 +95,7 @@ class Run:
                 fix="give it more time with deadline_ms",
                 details={"deadline_ms": self.request.deadline_ms},
             )
+        self.session.check_not_handed_over()
 
     def claim(self, digest: Digest) -> dict[str, Any]:
         """Return the payload of the claim; the texts of the request are keyed digests in it."""

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from surehand.core.scene.labels import LabelTable
-from surehand.errors import SurehandError, Unavailable, WindowNotFound
+from surehand.errors import AuthorityDenied, SurehandError, Unavailable, WindowNotFound
 from surehand.model.scene import Scene, Surface
 from surehand.ports import Actor, Interruptions, Observer, Screen
 from surehand.runtime.shown import Before, Shown
@@ -46,6 +46,8 @@ class Desk:
     silent: dict[str, Surface] = field(default_factory=dict)
     #: Pointer and keyboard belong to one operation at a time; input of two would interleave.
     input_turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+    #: Whose agents a person has taken this desktop from, by the request that asked for it (runtime/people.py).
+    taken_from: dict[str, str] = field(default_factory=dict)
     _app_turns: dict[int, asyncio.Lock] = field(default_factory=dict)
     _owners: dict[str, Observer] = field(default_factory=dict)
     _surfaces: dict[str, Surface] = field(default_factory=dict)
@@ -159,11 +161,40 @@ class Session:
     closed: bool = False
     #: Whether it left a button down; its end lets go of it.
     holds: bool = False
+    #: Requests to people that it waits for; while there is one it does not act.
+    waits_for: set[str] = field(default_factory=set)
+    #: Watches that run.
+    watches: int = 0
 
     @property
     def session(self) -> str:
         """The opaque id the client is told."""
         return self.session_id
+
+    def handed_over(self) -> str | None:
+        """Return the request for which this session does not act now: its own, or one by which a person took over.
+
+        A hand-over holds for every session of the same principal on the desktop, so that a new one is no way around it.
+        """
+        for request_id in self.waits_for:
+            return request_id
+        taken = {} if self.desk is None else self.desk.taken_from
+        return next((request_id for request_id, principal in taken.items() if principal == self.principal), None)
+
+    def check_not_handed_over(self) -> None:
+        """Refuse to act while a person was asked in, or is at it.
+
+        Raises:
+            AuthorityDenied.
+        """
+        request_id = self.handed_over()
+        if request_id is not None:
+            raise AuthorityDenied(
+                "the desktop is handed over to a person",
+                gate="authority",
+                fix="wait with request_human until it is handed back",
+                details={"what": "handed_over", "request_id": request_id},
+            )
 
     def next_scene_id(self) -> str:
         """Return an id no other scene of this session has."""

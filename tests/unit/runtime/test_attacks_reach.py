@@ -28,8 +28,10 @@ from surehand.model.verification import TextContains, ValueIs, Verification
 from surehand.runtime import desks
 from surehand.runtime.config import Config
 from surehand.runtime.control import CONTROL
+from surehand.runtime.findings import Findings
 from surehand.runtime.host import Host
 from surehand.runtime.parts import Parts
+from surehand.runtime.people import People
 from surehand.runtime.reads import Reads
 from surehand.runtime.session import Session
 from surehand.runtime.sights import Shown, Sight
@@ -69,6 +71,8 @@ def host_of(world: World) -> Host:
         operations=world.operations,
         authority=world.authority,
         approvals=world.approvals,
+        people=People(world.journal, world.clock, text_digest(b"k" * 32), world.approvals.notices),
+        findings=Findings(world.clock),
         facts=SimpleNamespace(),  # type: ignore[arg-type]
         scenes=world.scenes,
         reads=Reads(world.journal, text_digest(b"k" * 32)),

@@ -29,13 +29,16 @@ READS: Final = frozenset(
         "screenshot",
         "wait",
         "status",
+        "approval",
+        "watch",
+        "doctor",
     }
 )
 
 #: What can have an effect on the desktop; sent once per presentation, found again by operation id.
 EFFECTS: Final = frozenset({"act", "batch"})
 
-AGENT_METHODS: Final = READS | EFFECTS | {"cancel", "end_session"}
+AGENT_METHODS: Final = READS | EFFECTS | {"cancel", "end_session", "human"}
 
 #: What an operator may ask again safely.
 CONTROL_READS: Final = frozenset(
@@ -49,6 +52,7 @@ CONTROL_READS: Final = frozenset(
         "keys",
         "desktop.list",
         "standing.list",
+        "requests",
     }
 )
 
@@ -57,6 +61,9 @@ CONTROL_METHODS: Final = CONTROL_READS | {
     "resolve",
     "standing.grant",
     "standing.revoke",
+    "requests.take",
+    "requests.done",
+    "requests.decline",
     "stop",
     "desktop.start",
     "desktop.stop",
