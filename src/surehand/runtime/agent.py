@@ -17,7 +17,7 @@ from surehand.core.scene.diff import diff
 from surehand.core.scene.query import find
 from surehand.core.scene.render import RenderOptions, render
 from surehand.core.verification import default_expectation
-from surehand.errors import SurehandError
+from surehand.errors import StaleTarget, SurehandError
 from surehand.model.actions import Hold
 from surehand.model.outcome import UNKNOWN_STATEMENT, Reply
 from surehand.model.record import to_value
@@ -162,7 +162,12 @@ async def refs(parts: Parts, session: Session, args: p.Labels) -> dict[str, Any]
     for label in args.labels:
         meaning = session.shown.meaning(label)
         scene = await parts.scenes.observe(session, meaning.surface_id)
-        found[label] = {**target_value(scene, still_means(meaning, scene)), "surface": meaning.surface_id}
+        try:
+            index = still_means(meaning, scene)
+        except StaleTarget as stale:
+            session.shown.candidates([scene], stale.observed)
+            raise
+        found[label] = {**target_value(scene, index), "surface": meaning.surface_id}
     return {"refs": found}
 
 
@@ -188,6 +193,8 @@ async def act(parts: Parts, session: Session, args: p.Act) -> dict[str, Any]:
     _will_hold(session, args.request)
     seen = await changes.before(parts, session, [args.request]) if args.observe_after else None
     reply = await parts.gateway.act(session, args.request, wait_approval_ms=args.wait_approval_ms)
+    if reply.error is not None:
+        session.shown.candidates(session.latest.values(), reply.error.get("observed") or {})
     if seen is not None and reply.terminal is not None:
         # Whoever gives up now still hears the outcome; only the look is dropped.
         with contextlib.suppress(asyncio.CancelledError):

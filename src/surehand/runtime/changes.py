@@ -95,7 +95,11 @@ async def after(
 
 
 def _all_verified(replies: Sequence[Reply]) -> bool:
-    return all(reply.terminal is not None and reply.terminal.receipt.effect == "verified" for reply in replies)
+    """Return whether every effect was read back; what had ended before brings nothing along now."""
+    return all(
+        reply.replayed or (reply.terminal is not None and reply.terminal.receipt.effect == "verified")
+        for reply in replies
+    )
 
 
 async def _since(parts: Parts, session: Session, seen: Before, *, full: bool) -> dict[str, Any]:

@@ -8,6 +8,8 @@ is re-aimed: a changed fingerprint or context is `stale_target` with the closest
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
@@ -17,6 +19,8 @@ from surehand.core.scene.fence import index_of_label
 from surehand.errors import StaleTarget, TargetNotFound
 from surehand.model.scene import Node, Scene, SceneTarget
 
+#: How a candidate begins (`core.scene.describe`).
+_NAMED: Final = re.compile(r"\[(e\d+)\] ")
 _OBSERVE: Final = "observe the window and use the labels of that text"
 
 
@@ -65,6 +69,22 @@ class Shown:
         self.matches[found.target.label] = found
         while len(self.matches) > limits.QUERY_RESULTS_MAX:
             del self.matches[next(iter(self.matches))]
+
+    def candidates(self, scenes: Iterable[Scene], observed: Mapping[str, Any]) -> None:
+        """Elements were named in an error as what may be meant instead; as they are in these scenes.
+
+        A label that was shown before keeps the meaning it had then: whoever repeats it after a refusal without a look
+        must be refused again, and not be led to what it stands for now.
+        """
+        named = [_NAMED.match(str(line)) for line in observed.get("candidates", ())]
+        labels = {found[1] for found in named if found is not None and not self._knows(found[1])}
+        for scene in scenes if labels else ():
+            for index, target in enumerate(scene.targets):
+                if target.label in labels:
+                    self.match(scene, index)
+
+    def _knows(self, label: str) -> bool:
+        return label in self.matches or any(index_of_label(scene, label) is not None for scene in self.scenes.values())
 
     def meaning(self, label: str) -> Meaning:
         """Return what a label meant when it was shown last.

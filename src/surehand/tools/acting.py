@@ -16,6 +16,7 @@ from surehand.tools.context import Context
 from surehand.tools.deeds import Amount, Count, Deed, Direction, Kind, MaybeTarget, Target, Unit
 from surehand.tools.doing import Acting, run
 from surehand.tools.outcomes import CHANGE
+from surehand.tools.places import Element
 from surehand.tools.schema import brief
 from surehand.tools.tool import Answer, Handler, Tool
 
@@ -96,7 +97,7 @@ class Scroll(AtPlace, frozen=True, kw_only=True):
 class Drag(AtPlace, frozen=True, kw_only=True):
     """Drags."""
 
-    to: Annotated[MaybeTarget, brief("an element; or to_x and to_y in the same picture", "string", "object")] = None
+    to: Annotated[Element | None, brief("an element; or to_x and to_y in the same picture", "string", "object")] = None
     to_x: int | None = None
     to_y: int | None = None
     button: Button | None = None
@@ -139,6 +140,10 @@ async def launch_app(context: Context, args: LaunchApp) -> Answer:
     """Start a program; the daemon waits until its window is there."""
     terms = Acting(operation_id=args.operation_id, deadline_ms=args.deadline_ms, reconciles=args.reconciles)
     answer = await run(context, terms, deed_of("launch_app", args))
+    if answer.is_error and answer.data["error"]["code"] == "app_not_found":
+        fix = "name a program of this desktop, such as mousepad, or a file of /usr/share/applications"
+        answer.data["error"] = {**answer.data["error"], "message": "there is no such program", "fix": fix}
+        return Answer(answer.data, f"app_not_found: there is no such program\nfix: {fix}", is_error=True)
     if answer.is_error or answer.data["status"] != "succeeded" or "opened" in answer.data:
         return answer
     return Answer(answer.data, f"{answer.text}\nno window of it yet: wait_for or list_windows")

@@ -15,6 +15,7 @@ from surehand.errors import InvalidRequest, TargetNotFound
 from surehand.model.actions import Button, Modifier
 from surehand.tools.context import Context
 from surehand.tools.places import Element, Where, by_label, one_of, surface_of, target
+from surehand.tools.pointing import Space, point
 from surehand.tools.schema import brief
 
 Kind = Literal[
@@ -26,7 +27,7 @@ Direction = Literal["up", "down", "left", "right"]
 Unit = Literal["line", "page", "pixel"]
 WindowOp = Literal["focus", "close", "minimize", "maximize", "move", "resize", "cycle"]
 
-_ELEMENT: Final = brief('"e17" or {role, name, contains, value, inside, state}', "string", "object")
+_ELEMENT: Final = brief('"e17" or {role, name, contains, label, value, inside, state}', "string", "object")
 Target = Annotated[Element, _ELEMENT]
 #: Where a single tool may do without.
 MaybeTarget = Annotated[Element | None, _ELEMENT]
@@ -124,7 +125,7 @@ def check(deed: Deed) -> None:
         InvalidRequest.
     """
     rule = _RULES[deed.do]
-    given = {name for name in deed.__struct_fields__ if name != "do" and getattr(deed, name) is not None}
+    given = {name for name in Deed.__struct_fields__ if name != "do" and getattr(deed, name) is not None}
     if missing := rule.needs - given:
         raise InvalidRequest(f"{deed.do} needs {', '.join(sorted(missing))}")
     if surplus := given - rule.needs - rule.takes:
@@ -206,8 +207,9 @@ async def _aim(context: Context, deed: Deed) -> dict[str, Any]:
     return {"kind": "surface", "ref": await surface_of(context, deed)}
 
 
-def _point(capture_id: str | None, x: int | None, y: int | None, space: str = "screenshot") -> dict[str, Any]:
-    return {"kind": "point", "space": space, "x": x, "y": y, "capture_id": capture_id}
+def _point(capture_id: str | None, x: int | None, y: int | None, space: Space = "screenshot") -> dict[str, Any]:
+    # All three are given where a place is (`check`); the daemon refuses an empty id.
+    return point(capture_id or "", x or 0, y or 0, space)
 
 
 def _is_plain(deed: Deed) -> bool:

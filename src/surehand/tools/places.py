@@ -11,6 +11,7 @@ from typing import Annotated, Any, Protocol
 from msgspec import Meta
 
 from surehand import limits
+from surehand.client.queries import by_label as by_label_text
 from surehand.client.queries import by_role, by_state, text_match
 from surehand.errors import AmbiguousTarget, InvalidRequest, TargetNotFound
 from surehand.model.query import Filter, Query
@@ -33,6 +34,7 @@ class Find(Record, frozen=True, kw_only=True):
     role: Annotated[str | None, Meta(description="button, text, menuitem …")] = None
     name: Annotated[str | None, Meta(description="its whole name")] = None
     contains: Annotated[str | None, Meta(description="part of its name")] = None
+    label: Annotated[str | None, Meta(description='the label="…" of a field')] = None
     value: str | None = None
     inside: Annotated[str | None, Meta(description='what its row or group is about, as in="…" shows')] = None
     state: Annotated[dict[str, bool] | None, Meta(description='{"checked": true}')] = None
@@ -50,6 +52,8 @@ class Find(Record, frozen=True, kw_only=True):
             found.append(Filter(name=text_match(self.name)))
         if self.contains is not None:
             found.append(Filter(name=text_match(self.contains, exact=False)))
+        if self.label is not None:
+            found += by_label_text(self.label)
         if self.value is not None:
             found.append(Filter(value=text_match(self.value)))
         if self.inside is not None:
@@ -57,7 +61,7 @@ class Find(Record, frozen=True, kw_only=True):
         if self.state is not None:
             found.append(by_state(self.state))
         if not found:
-            raise InvalidRequest("say what to find: a role, a name, contains, value, inside or state")
+            raise InvalidRequest("say what to find: a role, a name, contains, label, value, inside or state")
         return tuple(found)
 
     def query(self, max_results: int = limits.CANDIDATES_MAX) -> dict[str, Any]:

@@ -134,7 +134,10 @@ class _Told:
         if all(step["status"] == "succeeded" for step in self.steps) and not left:
             effects = [step["effect"] for step in self.steps]
             back = effects.count("verified")
-            lines = [f"all {self.total} steps done, {back} of them read back"]
+            before = sum(bool(step.get("replayed")) for step in self.steps)
+            again = f"; {before} had ended before and were not done again" if before else ""
+            said = [line for line, step in zip(self.lines, self.steps, strict=True) if "output" in step]
+            lines = [f"all {self.total} steps done, {back} of them read back{again}", *said]
         elif left:
             data["not_begun"] = left
             lines.append(f"the {left} steps after it were not begun")
