@@ -7,6 +7,7 @@ import io
 import json
 import os
 import platform
+import pwd
 import sys
 import tarfile
 import time
@@ -167,12 +168,21 @@ def _log_end(where: Places) -> str:
 
 
 def _redacted(text: str) -> str:
-    """Take out who and where: the home folder and the user's name."""
-    home = str(Path.home())
-    if len(home) > 1:
-        text = text.replace(home, "~")
-    user = os.environ.get("USER") or ""
-    return text.replace(f"/{user}/", "/USER/") if user else text
+    """Take out who and where: the home folder and the user's name, the environment's and those of the user database.
+
+    The daemon goes by the database, whatever HOME says.
+    """
+    homes, users = {str(Path.home())}, {os.environ.get("USER") or ""}
+    with contextlib.suppress(KeyError):
+        person = pwd.getpwuid(os.getuid())
+        homes.add(person.pw_dir)
+        users.add(person.pw_name)
+    for home in sorted(homes, key=len, reverse=True):
+        if len(home) > 1:
+            text = text.replace(home, "~")
+    for user in sorted(users - {""}):
+        text = text.replace(f"/{user}/", "/USER/")
+    return text
 
 
 def _add(bundle: tarfile.TarFile, name: str, text: str) -> None:

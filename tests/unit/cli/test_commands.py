@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import io
 import json
+import pwd
 import subprocess
 import sys
 import tarfile
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -537,9 +539,16 @@ def test_the_support_bundle_holds_no_content(
     content = "Payroll of Carol"
     home = tmp_path / "home-of-carol"
     home.mkdir()
+    # What the daemon goes by, whatever HOME says.
+    real, name = "/home/carols-real-one", "carol-of-the-database"
+    monkeypatch.setattr(pwd, "getpwuid", lambda _: SimpleNamespace(pw_dir=real, pw_name=name))
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setattr(
-        entry, "doctor_facts", lambda: [{"name": "x", "ok": True, "detail": f"{home}/x", "fix": None, "needed": False}]
+        entry,
+        "doctor_facts",
+        lambda: [
+            {"name": "x", "ok": True, "detail": f"{home}/x {real}/.local /tmp/{name}/y", "fix": None, "needed": False}
+        ],
     )
     answers(
         desk,
@@ -559,7 +568,8 @@ def test_the_support_bundle_holds_no_content(
             assert file is not None
             text += file.read().decode()
     assert content not in text
-    assert "home-of-carol" not in text
+    for words in ("home-of-carol", real, name):
+        assert words not in text
     assert '"sessions": 1' in text
     assert (tmp_path / "b.tar.gz").stat().st_mode & 0o077 == 0
 
