@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 
 from surehand.core.lifecycle import (
@@ -122,6 +124,24 @@ def test_a_state_that_was_made_up_does_not_open_dispatch():
                    Operation(state=State.CLEARED, permit_nonce="n1")):  # fmt: skip
         with pytest.raises(IllegalTransition, match="dispatch needs"):
             forged.step(Happening.ENTERED)
+
+
+@pytest.mark.parametrize("start", [Operation(), permitted(), claimed(), entered()], ids=lambda o: str(o.state))
+def test_several_happenings_at_once_lead_where_one_after_another_do(start):
+    def outcome(move):
+        try:
+            return move()
+        except IllegalTransition as illegal:
+            return str(illegal)
+
+    for first, second in itertools.product(Happening, repeat=2):
+        at_once = outcome(lambda: start.through(first, second))  # noqa: B023 - called at once
+        assert at_once == outcome(lambda: start.step(first).step(second)), (first, second)  # noqa: B023
+
+
+def test_several_happenings_at_once_open_no_dispatch_without_a_claim():
+    with pytest.raises(IllegalTransition, match="dispatch needs"):
+        Operation(state=State.CLAIMED).through(Happening.DEADLINE_HELD, Happening.ENTERED)
 
 
 def test_an_approval_does_not_skip_policy():

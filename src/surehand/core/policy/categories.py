@@ -49,6 +49,9 @@ _WRITTEN_ROLES: Final = frozenset({"text", "document", "paragraph", "password", 
 #: The least risk of each action kind; what an agent declares cannot go below it.
 _READING: Final = frozenset({"screenshot", "physical_state", "abort"})
 
+#: Categories of what reaches beyond this desktop.
+_EXTERNAL: Final = frozenset({"external", "process_run", "purchase", "send_publish", "upload"})
+
 #: Files that run when they are opened.
 _RUNS_WHEN_OPENED: Final = re.compile(
     r"\.(?:desktop|sh|bash|run|bin|appimage|jar|py|pl|rb|exe|msi|bat|deb|rpm|flatpakref)$", re.IGNORECASE
@@ -177,15 +180,13 @@ def effective_risk(action: Action, declared: Risk, categories: frozenset[str]) -
     if isinstance(action, Abort):
         # Letting go of everything is the one thing that must never wait for a yes, whatever it was declared to be.
         return "read"
-    floors = [RISKS.index(declared)]
-    kind = kind_of(action)
-    reads = kind in _READING or (isinstance(action, Clipboard) and action.op == "read")
-    floors.append(RISKS.index("read" if reads else "reversible"))
     if "destructive" in categories:
-        floors.append(RISKS.index("destructive"))
-    elif categories & {"external", "process_run", "purchase", "send_publish", "upload"}:
-        floors.append(RISKS.index("external"))
-    return RISKS[max(floors)]
+        return "destructive"
+    reads = kind_of(action) in _READING or (isinstance(action, Clipboard) and action.op == "read")
+    floor: Risk = "read" if reads else "reversible"
+    if not categories.isdisjoint(_EXTERNAL):
+        floor = "external"
+    return max(declared, floor, key=RISKS.index)
 
 
 def proven_categories(action: Action, effect: str, declared: Risk, words: Words) -> frozenset[str]:

@@ -123,15 +123,19 @@ def _decide(policy: Policy, document: PolicyInput) -> Verdict:
         return Verdict(outcome="deny", rule="closed", reason=policy.closed)
     facts = document.facts
     candidates = _candidates(policy, document, document.action)
-    blind = _verdict(candidates, _proven_categories(facts), {}, approved=document.approved)
+    proven = _proven_categories(facts)
+    blind = _verdict(candidates, proven, {}, approved=document.approved)
     if not facts.observed:
         return blind
     observed = facts.observed
+    present = proven | _observed_categories(observed)
     effect = observed.get("effect")
     if isinstance(effect, str) and effect != document.action:
         # What the screen says it really is may be denied or asked about as well; it may not be allowed as that.
         candidates += [one for one in _candidates(policy, document, effect) if one.denies or one.asks]
-    present = _proven_categories(facts) | _observed_categories(observed)
+    elif present == proven and not any(one.observed for one in candidates):
+        # Nothing that was observed is looked at, so the second answer would be the first.
+        return blind
     return stricter(_verdict(candidates, present, observed, approved=document.approved), blind)
 
 
