@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import os
 import resource
 import sqlite3
@@ -434,6 +435,27 @@ async def test_a_defect_of_ours_in_the_writer_answers_everybody_and_stops_writin
 
 
 # --- concurrency --------------------------------------------------------------------------------------------------------
+
+
+async def test_a_group_that_was_committed_is_answered_though_the_next_one_fails(path, monkeypatch):
+    monkeypatch.setattr(limits, "COMMIT_GROUP_MAX", 2)
+    journal = open_journal(path)
+    write, groups = journal._store._write, itertools.count()
+
+    def second_fails(plan):
+        if next(groups) == 1:
+            raise apsw.FullError("the disk is full")
+        write(plan)
+
+    monkeypatch.setattr(journal._store, "_write", second_fails)
+    answers = await asyncio.gather(*(journal.append([note(f"s{n}")]) for n in range(5)), return_exceptions=True)
+    written = [answer for answer in answers if isinstance(answer, list)]
+    refused = [answer for answer in answers if isinstance(answer, Unavailable)]
+    assert len(written) + len(refused) == 5
+    assert 1 <= len(refused) <= 2
+    assert sorted(events[0].seq for events in written) == list(range(1, len(written) + 1))
+    assert len(await journal.read()) == len(written)
+    await journal.close()
 
 
 async def test_a_cancelled_caller_leaves_the_journal_whole(path):
