@@ -97,6 +97,7 @@ GTK4_HANDLER_DELAY_MS: Final = 400  # GTK 4.8 runs a handler 250 ms after DoActi
 QT5_HANDLER_DELAY_MS: Final = 250  # Qt 5 presses a button for 100 ms before its handler runs; watched this long
 
 # --- authority, policy, approval, permits (spec §3.4, §6) -----------------------------------------------------
+UNRESOLVED_MAX: Final = 1_024  # unknown outcomes of one principal; whoever leaves more acts blindly
 PERMIT_MS: Final = 30_000
 APPROVAL_MS_DEFAULT: Final = 600_000
 APPROVAL_MS_MAX: Final = 24 * 3_600_000  # a yes that holds longer than a day is a standing grant in disguise
@@ -149,7 +150,7 @@ USE_KEY_CHARS_MAX: Final = 320
 JOURNAL_READ_EVENTS_MAX: Final = 10_000  # events of one page, whatever the caller asks for
 JOURNAL_READ_BYTES_MAX: Final = 32 * 1024 * 1024  # a page ends early here
 JOURNAL_INLINE_EVENTS: Final = 64  # a stream's first events are read without a thread hop; it costs under 1 ms
-STREAM_VERSIONS_CACHED: Final = 8_192
+STREAM_VERSIONS_CACHED: Final = 1_024  # above what is in flight; an older stream's end costs one look at its row
 JOURNAL_CHECKPOINT_PAGES: Final = 4_000  # 16 MB of write-ahead log between two moves into the file
 JOURNAL_WAL_BYTES_KEPT: Final = 64 * 1024 * 1024
 JOURNAL_BUSY_MS_MAX: Final = 5_000  # how long another program's lock on the file is waited for

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from surehand import limits
 from surehand.errors import ReconcileRequired
 from surehand.model.record import Record
 
@@ -47,6 +48,25 @@ def check(open_operation_id: str, ended_at_ms: int, reconciles: str | None, scen
             gate="idempotency",
             fix="Observe the application again and use the new scene.",
             details=details,
+        )
+
+
+def check_room(unresolved_count: int, oldest: str) -> None:
+    """Refuse any effect of a principal that has left too many unresolved: each of them has to be remembered.
+
+    Args:
+        unresolved_count: How many the principal has.
+        oldest: The operation to begin with.
+
+    Raises:
+        ReconcileRequired: naming it.
+    """
+    if unresolved_count >= limits.UNRESOLVED_MAX:
+        raise ReconcileRequired(
+            f"what became of {unresolved_count} effects is not known, and there may be no more",
+            gate="idempotency",
+            fix=f"Have a person resolve {oldest} and the others, or look into them and reconcile them one by one.",
+            details={"operation_id": oldest},
         )
 
 

@@ -31,8 +31,8 @@ class Operations:
         self._journal = journal
         self._clock = clock
         self._refused: dict[tuple[str, str, str], tuple[int, int]] = {}
-        #: (principal, meaning key) → operation id of an unresolved outcome_unknown, and when it ended.
-        self._unresolved: dict[tuple[str, str], tuple[str, int]] = {}
+        #: Principal → meaning key → operation id of an unresolved outcome_unknown, and when it ended.
+        self._unresolved: dict[str, dict[str, tuple[str, int]]] = {}
 
     async def load(self, principal: str, operation_id: str) -> history.StoredOperation | None:
         """Return what is stored of an operation, or None when its id was never used."""
@@ -120,7 +120,7 @@ class Operations:
 
     def suspect(self, principal: str, operation_id: str, meaning_key: str) -> None:
         """Hold up repeats of an effect whose end is unknown, recorded or not."""
-        self._unresolved[principal, meaning_key] = (operation_id, self._clock.monotonic_ms())
+        self._unresolved.setdefault(principal, {})[meaning_key] = (operation_id, self._clock.monotonic_ms())
 
     def check_reconciled(
         self, principal: str, meaning_key: str, reconciles: str | None, scene_observed_ms: int | None
@@ -128,15 +128,20 @@ class Operations:
         """Refuse a repeat of an unresolved effect until it names it and a scene observed later.
 
         Raises:
-            ReconcileRequired: naming the operation to look into.
+            ReconcileRequired: naming the operation to look into; also where too many are unresolved.
         """
-        open_one = self._unresolved.get((principal, meaning_key))
+        own = self._unresolved.get(principal)
+        if not own:
+            return
+        open_one = own.get(meaning_key)
         if open_one is not None:
             reconcile.check(open_one[0], open_one[1], reconciles, scene_observed_ms)
+        else:
+            reconcile.check_room(len(own), next(iter(own.values()))[0])
 
     async def reconciled(self, principal: str, meaning_key: str, by: str) -> None:
         """Close the unresolved effect of this meaning, once its reconciling operation was claimed."""
-        if self._unresolved.pop((principal, meaning_key), None) is None:
+        if self._unresolved.get(principal, {}).pop(meaning_key, None) is None:
             return
         await self._journal.append([self._closed(principal, meaning_key, by)])
 
@@ -151,7 +156,7 @@ class Operations:
 
     def unresolved(self) -> list[tuple[str, str]]:
         """Return (principal, operation id) of every unresolved outcome."""
-        return [(principal, entry[0]) for (principal, _), entry in self._unresolved.items()]
+        return [(principal, entry[0]) for principal, own in self._unresolved.items() for entry in own.values()]
 
     async def resolve(self, principal: str, operation_id: str, verdict: str, person: str) -> None:
         """Record a person's word beside the terminal, which stays as it is, and close the question."""
@@ -162,10 +167,10 @@ class Operations:
             payload={"verdict": verdict},
         )
         events = [event]
-        for (owner, meaning_key), entry in list(self._unresolved.items()):
-            if owner == principal and entry[0] == operation_id:
-                events.append(self._closed(principal, meaning_key, person))
-                del self._unresolved[owner, meaning_key]
+        own = self._unresolved.get(principal, {})
+        for meaning_key in [key for key, entry in own.items() if entry[0] == operation_id]:
+            events.append(self._closed(principal, meaning_key, person))
+            del own[meaning_key]
         await self._journal.append(events)
 
     async def restore(self) -> None:
@@ -173,11 +178,11 @@ class Operations:
         after = 0
         while events := await self._journal.stream(UNRESOLVED, after_version=after):
             for event in events:
-                key = (event.actor, str(event.payload["meaning_key"]))
+                meaning_key = str(event.payload["meaning_key"])
                 if event.type == "unresolved.opened.v1":
-                    self._unresolved[key] = (str(event.payload["operation_id"]), self._clock.monotonic_ms())
+                    self.suspect(event.actor, str(event.payload["operation_id"]), meaning_key)
                 else:
-                    self._unresolved.pop(key, None)
+                    self._unresolved.get(event.actor, {}).pop(meaning_key, None)
             after = events[-1].stream_version
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from surehand.core.reconcile import Unresolved, check, check_all
+from surehand import limits
+from surehand.core.reconcile import Unresolved, check, check_all, check_room
 from surehand.errors import ReconcileRequired
 
 
@@ -26,6 +27,14 @@ def test_naming_another_operation_does_not_help():
 def test_a_scene_from_before_the_end_shows_nothing(observed):
     with pytest.raises(ReconcileRequired, match="before"):
         check("op-1", 100, "op-1", observed)
+
+
+def test_whoever_leaves_too_many_unresolved_is_told_with_which_to_begin():
+    check_room(limits.UNRESOLVED_MAX - 1, "op-1")
+    with pytest.raises(ReconcileRequired) as refused:
+        check_room(limits.UNRESOLVED_MAX, "op-1")
+    assert refused.value.details == {"operation_id": "op-1"}
+    assert "op-1" in refused.value.fix
 
 
 def test_naming_it_with_a_later_scene_goes_on():

@@ -334,6 +334,28 @@ async def test_the_unknown_of_a_foreigner_can_not_be_named_away() -> None:
     assert world.operations.unresolved() == [("uid:1000", "op")]
 
 
+async def test_a_principal_that_leaves_too_many_unknowns_acts_no_more_until_one_is_looked_into(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(limits, "UNRESOLVED_MAX", 2)
+    world = World()
+    world.app.acting = unknown
+    for handle in ("save", "open"):
+        assert (await world.act(f"lost-{handle}", handle)).status == "outcome_unknown"
+    world.app.acting = None
+    name = SetValue(value="x")
+    refused = await world.act("third", "name", action=name)
+    assert refused.error["code"] == "reconcile_required"
+    assert refused.error["details"] == {"operation_id": "lost-save"}
+    assert len(world.app.effects) == 2
+    other = world.new_session("uid:2000")
+    theirs = await world.request("theirs", action=name, target=await world.ref("name", other))
+    assert (await world.gateway.act(other, theirs)).status == "succeeded"
+    await world.operations.resolve("uid:1000", "lost-save", "happened", "operator")
+    assert (await world.act("third", "name", action=name)).status == "succeeded"
+    assert len(world.app.effects) == 4
+
+
 # --- the journal turns ----------------------------------------------------------------------------------------------
 
 
