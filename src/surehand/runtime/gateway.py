@@ -120,7 +120,7 @@ class Gateway:
         return await self._end_of(run)
 
     def _forget(self, key: tuple[str, str], run: Run, _: asyncio.Task[Reply]) -> None:
-        del self._running[key]
+        self._running.pop(key, None)  # whatever is amiss, those who wait must be told
         run.ended.set()
 
     @staticmethod
