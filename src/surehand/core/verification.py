@@ -220,6 +220,15 @@ def needs_scenes(expectation: Expectation) -> bool:
     )
 
 
+def needs_target(expectation: Expectation) -> bool:
+    """Return whether the target itself must be read, or only what the application's windows show."""
+    if isinstance(expectation, AllOf | AnyOf):
+        return any(map(needs_target, expectation.parts))
+    return not isinstance(expectation, Appears | Disappears | TitleContains) or (
+        isinstance(expectation, Disappears) and expectation.query is None
+    )
+
+
 def _is_cut(node: Node) -> bool:
     if node.text_chars is not None:
         return node.text_chars > len(node.value or "")

@@ -192,6 +192,8 @@ class Resolver:
         desk = desk_of(session)
         if aim.surface is None or aim.surface is desk.root:
             return
+        # A reference holds for as long as the application takes to answer.
+        now_ms = self._clock.monotonic_ms()
         surface_id = aim.surface.surface_id
         windows, live = await self._look(desk, aim.surface, aim)
         own = next((one for one in windows if one.surface_id == surface_id), None)
@@ -214,7 +216,7 @@ class Resolver:
                 aim.seen,
                 current,
                 session=session.session_id,
-                now_ms=self._clock.monotonic_ms(),
+                now_ms=now_ms,
                 labels=session.labels,
             )
         for stop in aim.stops:

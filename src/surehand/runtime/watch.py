@@ -18,6 +18,7 @@ from surehand import limits
 from surehand.core.hashing import Digest
 from surehand.core.outcome import Verified
 from surehand.core.scene.fence import check_fence
+from surehand.core.scene.tree import index_of
 from surehand.core.verification import (
     Expectation,
     Reading,
@@ -26,6 +27,7 @@ from surehand.core.verification import (
     evaluate,
     judge,
     needs_scenes,
+    needs_target,
     needs_text,
 )
 from surehand.errors import StaleTarget, SurehandError, WindowNotFound
@@ -207,6 +209,11 @@ class Watcher:
         """Return what was read now; the `last` reading of all, by which a contradiction is judged, spares nothing."""
         surface, observer = looks.surface, looks.observer
         now = self._clock.monotonic_ms()
+        if needs_scenes(expectation) and not needs_target(expectation):
+            if last or not looks.still_stands(now, run.session.latest):
+                looks.begin()
+                looks.keep(await self._windows(run, expectation, surface, observer), now)
+            return _with_target(looks.add_windows(Reading()), run)
         if not last and run.aim.node is not None and looks.still_stands(now, run.session.latest):
             looks.begin()
             return looks.add_windows(await self._element(run, expectation, surface, observer))
@@ -328,6 +335,17 @@ async def whole_text(observer: Observer, surface_id: str, handle: str) -> str | 
             return text
         if len(text) > limits.VALUE_BYTES_MAX:
             return None
+
+
+def _with_target(reading: Reading, run: Run) -> Reading:
+    """Add the target as its window showed it; nothing is judged by it, but its hash is evidence of what was there."""
+    surface, handle = run.aim.surface, _handle(run.aim)
+    for scene in reading.scenes:
+        if surface is not None and scene.surface.surface_id == surface.surface_id:
+            place = index_of(scene.tree).by_handle.get(handle)
+            if place is not None:
+                return msgspec.structs.replace(reading, target="alive", node=scene.tree.nodes[place])
+    return reading
 
 
 def _handle(aim: Aim) -> str:

@@ -44,6 +44,8 @@ class FakeApp:
         #: Called before the answer of (path, member).
         self.hooks: dict[tuple[str, str], Callable[[], Any]] = {}
         self.foreign: dict[str, str] = {}
+        #: Places that are not where everything is.
+        self.extents: dict[str, list[int]] = {}
         self._bus: MessageBus | None = None
 
     @property
@@ -107,7 +109,7 @@ class FakeApp:
             "GetState": ("au", [states]),
             "GetChildren": ("a(so)", [[self._ref(path) for path in found.children]]),
             "GetRelationSet": ("a(ua(so))", [[]]),
-            "GetExtents": ("(iiii)", [[1, 2, 30, 40]]),
+            "GetExtents": ("(iiii)", [self.extents.get(message.path or "", [1, 2, 30, 40])]),
             "GetText": ("s", [text[slice(*message.body)] if member == "GetText" else ""]),
             "GetActions": ("a(sss)", [[["Klick", "", ""], ["Druck", "", ""]] if "Action" in found.interfaces else []]),
             "GetName": ("s", [["click", "press"][message.body[0]] if member == "GetName" else ""]),

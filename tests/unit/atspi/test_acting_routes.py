@@ -30,8 +30,8 @@ class _Blind:
     def object_of(self, handle):
         raise AssertionError(handle)
 
-    async def live(self, surface_id, handles):
-        raise AssertionError((surface_id, handles))
+    async def live(self, surface_id, handles, *, around=()):
+        raise AssertionError((surface_id, handles, around))
 
     async def read(self, surface_id, *, places=True):  # noqa: ARG002 - the port names it
         raise AssertionError(surface_id)

@@ -312,8 +312,11 @@ async def test_a_place_that_is_signalled_again_without_moving_costs_nothing(stag
         place = Variant("(iiii)", [x, 0, 10, 10])
         return Signal(app.owner, "/a", events.OBJECT, "BoundsChanged", ["", 0, 0, place, {}])
 
-    assert events.take(moved(1), tree) == "layout"
+    app.calls.clear()
+    assert events.take(moved(1), tree) == "content"
     await served(tree)
+    assert set(app.calls) == {("/a", "GetExtents")}, "a first signal has nothing to be compared with"
+    assert tree.moved == 0
     app.calls.clear()
     for _ in range(1000):
         assert events.take(moved(1), tree) == "content"
@@ -322,6 +325,24 @@ async def test_a_place_that_is_signalled_again_without_moving_costs_nothing(stag
     assert events.take(moved(2), tree) == "layout"
     await served(tree)
     assert set(app.calls) == {(path, "GetExtents") for path in ("/box", "/a", "/b")}, "and what stands beside it"
+
+
+async def test_what_is_elsewhere_after_its_first_signal_counts_as_moved_with_what_stands_beside_it(stage):
+    app, tree_of = stage
+    app.add("/w", "/box", "panel")
+    app.add("/box", "/a", "button", "a")
+    app.add("/box", "/b", "button", "b")
+    app.add("/w", "/far", "button", "far")
+    tree = tree_of()
+    await served(tree)
+    app.calls.clear()
+    app.extents["/a"] = [50, 2, 30, 40]
+    place = Variant("(iiii)", [49, 0, 30, 40])
+    events.take(Signal(app.owner, "/a", events.OBJECT, "BoundsChanged", ["", 0, 0, place, {}]), tree)
+    built = await served(tree)
+    assert tree.moved == 1
+    assert [node.bounds[0] for node in built.nodes if node.name == "a"] == [50]
+    assert {path for path, member in app.calls if member == "GetExtents"} == {"/box", "/a", "/b"}
 
 
 async def test_inserted_removed_and_moved_children_are_followed(stage):
@@ -510,6 +531,6 @@ async def test_of_what_is_around_only_what_a_fence_compares_is_asked(stage):
     app.objects["/box"].name = "Bill"
     live = (await LiveReader(tree).read(["/a"], around=["/box", "/w"])).nodes(AS_IS)
     found = [(node.node.role, node.node.name) for node in live.values()]
-    assert found == [("button", "Pay"), ("pane", "Bill"), ("window", "Window")]
+    assert found == [("button", "Pay"), ("group", "Bill"), ("window", "Window")]
     assert {path for path, member in app.calls if member == "GetExtents"} == {"/a"}
     assert {path for path, member in app.calls if member == "GetState"} == {"/a", "/box", "/w"}

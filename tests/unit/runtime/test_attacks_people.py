@@ -128,10 +128,10 @@ async def test_a_no_after_a_yes_stops_what_was_not_claimed_yet() -> None:
     go_on = asyncio.Event()
     live = world.app.live
 
-    async def slow(*arguments: Any) -> Any:
+    async def slow(*arguments: Any, **options: Any) -> Any:
         reading.set()
         await go_on.wait()
-        return await live(*arguments)
+        return await live(*arguments, **options)
 
     world.app.live = slow  # type: ignore[method-assign]
     call = asyncio.create_task(world.act("op"))
@@ -152,10 +152,10 @@ async def test_a_yes_that_ran_out_while_the_fence_was_reading_is_not_used() -> N
     await world.answer(pending)
     live = world.app.live
 
-    async def slow(*arguments: Any) -> Any:
+    async def slow(*arguments: Any, **options: Any) -> Any:
         if world.app.effects == [] and clock.offset == 0:
             clock.offset = 60_000
-        return await live(*arguments)
+        return await live(*arguments, **options)
 
     request = await world.request("op", deadline_ms=600_000)
     world.app.live = slow  # type: ignore[method-assign]
@@ -218,10 +218,10 @@ async def test_a_standing_grant_revoked_while_the_fence_was_reading_is_not_used(
     await world.approvals.grant(standing(world))
     live = world.app.live
 
-    async def slow(*arguments: Any) -> Any:
+    async def slow(*arguments: Any, **options: Any) -> Any:
         if await world.approvals.standing():
             await world.approvals.revoke("sg", "operator")
-        return await live(*arguments)
+        return await live(*arguments, **options)
 
     request = await world.request("op")
     world.app.live = slow  # type: ignore[method-assign]

@@ -41,6 +41,11 @@ WINDOW_FACTS: Final = CORE | EXTENTS
 _MASKS: Final = frozenset("●•∙⬤⚫")
 
 
+def fixed(profile: Profile) -> int:
+    """Return the facts that an object of a toolkit keeps for all its life: read once, they are known."""
+    return (INTERFACES if profile.fixed_interfaces else 0) | (ROLE if profile.fixed_roles else 0)
+
+
 class Entry:
     """The raw facts of one object; `doubt` holds the bits that must be read before they are served."""
 

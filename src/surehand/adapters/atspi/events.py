@@ -117,7 +117,7 @@ def _detail(signal: Signal) -> str:
 
 def _leaf(tree: ApplicationTree) -> int:
     """Return all that an object can change about itself."""
-    return _LEAF & ~entries.INTERFACES if tree.profile.fixed_interfaces else _LEAF
+    return _LEAF & ~entries.fixed(tree.profile)
 
 
 def _state(signal: Signal, tree: ApplicationTree) -> bool:

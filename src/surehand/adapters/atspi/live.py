@@ -2,7 +2,7 @@
 
 Everything that goes into a node's identity and context is asked again in one batch; what the last read did not expect
 (a text of another length, other actions, other interfaces) costs one more. A node whose object does not answer for
-itself is dead: None. Taken over from earlier reads is only what its toolkit cannot change (`Profile.fixed_interfaces`).
+itself is dead: None. Taken over from earlier reads is only what its toolkit cannot change (`entries.fixed`).
 """
 
 from __future__ import annotations
@@ -96,8 +96,8 @@ class LiveReader:
         if known is not None:
             for field in _EXPECTED_FIELDS:
                 setattr(entry, field, getattr(known, field))
-            if self._tree.profile.fixed_interfaces and known.interfaces:
-                facts &= ~entries.INTERFACES
+            if known.number >= 0 and known.interfaces and not known.doubt & (entries.ROLE | entries.INTERFACES):
+                facts &= ~entries.fixed(self._tree.profile)
         self._wanted[path] = entry.doubt = facts
         return entry
 

@@ -43,6 +43,7 @@ class Profile(NamedTuple):
         get_all: `Properties.GetAll` works. It crashes Qt 5, so it is asked only where it was seen to work.
         range_clamps: `GetText` with an end beyond the text gives the text, instead of nothing.
         fixed_interfaces: An object has the interfaces of its class for all its life, and no path names two objects.
+        fixed_roles: The same of its role; GTK 4 documents that it cannot be changed once set.
     """
 
     family: str
@@ -69,6 +70,7 @@ class Profile(NamedTuple):
     leaf_items: bool = False
     unsaid_modal: bool = False
     fixed_interfaces: bool = False
+    fixed_roles: bool = False
 
     @property
     def shows_by_size(self) -> bool:
@@ -113,6 +115,7 @@ GTK4: Final = Profile(
     unsignalled_values=True,
     idle_roles=frozenset(["label"]),  # they list clipboard and link actions, disabled
     fixed_interfaces=True,
+    fixed_roles=True,
 )
 #: Qt 5.15.8. `Properties.GetAll` crashes the application and must never be sent; `GetItems` is empty; inserts and
 #: removals, values, and whatever happens to items that are no widgets (cells, menu items) are not signalled.
