@@ -43,6 +43,13 @@ class Session:
         if link is not None:
             await link.close()
 
+    async def renew(self, way: Way) -> None:
+        """End the session; the next call begins another one in this way, with fresh labels."""
+        self.way = way
+        link, self._link = self._link, None
+        if link is not None:
+            await link.close()
+
     async def _live(self) -> Link:
         async with self.way.turn():  # two callers that find the link gone must not make two
             if self._closed:

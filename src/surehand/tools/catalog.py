@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from surehand.errors import InternalError, InvalidRequest, SurehandError
 from surehand.model.record import convert
-from surehand.tools import acting, following, picturing, reading, seeing, steps, tables, waiting
+from surehand.tools import acting, doctoring, following, people, picturing, reading, seeing, steps, tables, waiting
 from surehand.tools.context import Context
 from surehand.tools.tool import Answer, Tool, refusal
 
@@ -22,6 +22,8 @@ TOOLS: Final[tuple[Tool, ...]] = (
     *acting.TOOLS,
     *steps.TOOLS,
     *following.TOOLS,
+    *people.TOOLS,
+    *doctoring.TOOLS,
 )
 
 #: What is told to every client once.

@@ -35,6 +35,7 @@ class _Seen:
     def __init__(self) -> None:
         self.window: str | None = None
         self.texts: dict[str, str] = {}
+        self.asked: dict[str, str] = {}
         #: Ids of one session cannot be guessed by, or meant by, another.
         self.mark = secrets.token_hex(8)
         self.count = 0
@@ -44,12 +45,17 @@ class Context:
     """What every tool of one session shares, as one call sees it."""
 
     def __init__(self, *, desktop: str | None, client: str, start: bool = True) -> None:
-        self.session = Session(StreamingWay(connector("agent", desktop, client, start=start)))
+        self._client = client
+        self._start = start
+        self.session = Session(self._way(desktop))
         self._seen = _Seen()
         #: The word for the call in ids made for its effects; None where a count serves.
         self.request: str | None = None
         #: Says how this call goes; nobody listens unless the caller asked to hear it.
         self.progress: Progress = silent
+
+    def _way(self, desktop: str | None) -> StreamingWay:
+        return StreamingWay(connector("agent", desktop, self._client, start=self._start))
 
     def for_call(self, request: str | int | None, progress: Progress = silent) -> Context:
         """Return this session as one call sees it.
@@ -77,6 +83,11 @@ class Context:
         """Per window the scene whose text the agent was given last; a diff stands on it."""
         return self._seen.texts
 
+    @property
+    def asked(self) -> dict[str, str]:
+        """Requests to people that have not ended, by their words; a person who took over outlasts a session."""
+        return self._seen.asked
+
     def seen(self, surface: str, scene_id: str) -> None:
         """The agent is given the text of this scene, whole or as a diff."""
         self._seen.window = surface
@@ -85,6 +96,13 @@ class Context:
     async def close(self) -> None:
         """End the session; the daemon releases everything held for it."""
         await self.session.close()
+
+    async def end(self) -> None:
+        """End the session; the next call begins another one on the same desktop, with nothing seen."""
+        found = await self.ask("end_session", {})
+        await self.session.renew(self._way(found.get("desktop")))
+        self._seen.window = None
+        self._seen.texts.clear()
 
     async def ask(
         self,
