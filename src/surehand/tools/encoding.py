@@ -20,6 +20,9 @@ MIME: Final[dict[Format, str]] = {"jpeg": "image/jpeg", "png": "image/png", "web
 _ATTEMPTS_MAX: Final = 12
 _CAUTION: Final = 0.95
 _STEP_MAX: Final = 0.9
+#: Among sizes that fit, one this close to a size that does not, or to the bytes allowed, is good enough.
+_NEAR_PX: Final = 8
+_ENOUGH: Final = 0.7
 
 
 class Wish(NamedTuple):
@@ -59,7 +62,8 @@ def deliver(png: bytes, wish: Wish, marks: Sequence[Drawn] = ()) -> Delivered:
         if opened.width * opened.height > limits.PICTURE_PIXELS_MAX:
             raise TooLarge(f"the picture has {opened.width} x {opened.height} pixels")
         whole = opened.convert("RGB")
-    edge = min(wish.max_edge, max(whole.size))
+    edge, too_long = min(wish.max_edge, max(whole.size)), 0
+    best: Delivered | None = None
     for _ in range(_ATTEMPTS_MAX):
         size = fitted(*whole.size, edge)
         image = whole if size == whole.size else whole.resize(size, Image.Resampling.LANCZOS)
@@ -67,16 +71,26 @@ def deliver(png: bytes, wish: Wish, marks: Sequence[Drawn] = ()) -> Delivered:
             image = draw_marks(image, [_scaled(mark, whole.size, size) for mark in marks])
         data = _encoded(image, wish)
         if len(data) <= wish.max_bytes:
-            return Delivered(data, *size)
-        if edge <= limits.PICTURE_EDGE_MIN:
+            best = Delivered(data, *size)
+            if too_long - edge < _NEAR_PX or len(data) >= wish.max_bytes * _ENOUGH:
+                return best
+            edge = (edge + too_long) // 2
+        elif edge <= limits.PICTURE_EDGE_MIN:
             break
-        # Bytes grow with the pixels, roughly.
-        ratio = (wish.max_bytes / len(data)) ** 0.5 * _CAUTION
-        edge = max(limits.PICTURE_EDGE_MIN, int(edge * min(ratio, _STEP_MAX)))
-    raise TooLarge(
-        f"the picture cannot be made smaller than {len(data)} bytes",
-        fix="raise max_bytes, use jpeg with a lower quality, or take a region",
-    )
+        else:
+            too_long = edge
+            edge = _shorter(edge, wish.max_bytes / len(data)) if best is None else (max(best[1:]) + edge) // 2
+    if best is None:
+        raise TooLarge(
+            f"the picture cannot be made smaller than {len(data)} bytes",
+            fix="raise max_bytes, use jpeg with a lower quality, or take a region",
+        )
+    return best
+
+
+def _shorter(edge: int, ratio: float) -> int:
+    """Return the next edge to try: bytes grow with the pixels, roughly."""
+    return max(limits.PICTURE_EDGE_MIN, int(edge * min(ratio**0.5 * _CAUTION, _STEP_MAX)))
 
 
 def _scaled(mark: Drawn, taken: tuple[int, int], size: tuple[int, int]) -> Drawn:

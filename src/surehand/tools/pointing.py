@@ -32,8 +32,8 @@ def to_taken(place: int, delivered: int, taken: int) -> int:
 
 
 def to_delivered(place: int, taken: int, delivered: int) -> int:
-    """Return the delivered pixel that shows a taken one, along one side."""
-    return place * delivered // taken
+    """Return the delivered pixel that shows the middle of a taken one, along one side."""
+    return (2 * place + 1) * delivered // (2 * taken)
 
 
 def point(capture_id: str, x: int, y: int, space: Space = "screenshot") -> dict[str, Any]:

@@ -132,7 +132,8 @@ def _headers(look: TreeIndex, table: int, rows: list[list[int]]) -> tuple[dict[i
         return titles, rows
     # GTK 4 says "row" of the line of titles too; what tells them apart is where they hang and that they are no cells.
     head, first = rows[0][0], rows[1][0]
-    if look.parents[head] == table != look.parents[first]:
+    are_titles = nodes[head].role == "row" and all(nodes[part].role != "cell" for part in look.children[head])
+    if are_titles and look.parents[head] == table != look.parents[first]:
         return {column: str(text or "") for column, text in _cells_of(look, rows[0]).items()}, rows[1:]
     return titles, rows
 
