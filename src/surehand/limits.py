@@ -70,6 +70,12 @@ RENDER_NODES_MAX: Final = 2000
 RENDER_OPENED_NODES_MAX: Final = 120  # of a window that an effect opened: a dialog whole, of more the beginning
 RENDER_BYTES_MAX: Final = 120 * 1024
 RENDER_FIELD_BYTES_MAX: Final = 256
+RENDER_TOKENS_MIN: Final = 200  # the window's line and the count of what is left out always fit
+RENDER_TOKENS_MAX: Final = 100_000  # more than the bytes that fit
+#: Of more neighbours out of sight than the first number only the first and last so many are shown; fewer still where
+#: what they are in is out of sight itself.
+RENDER_UNSEEN: Final = (24, 8, 4)
+RENDER_UNSEEN_DEEP: Final = (12, 6, 2)
 
 # --- settle and wait (spec §8.6) ------------------------------------------------------------------------------
 SETTLE_MIN_MS: Final = 75
@@ -84,14 +90,14 @@ WAIT_CONDITIONS_MAX: Final = 8
 WAIT_URL_BYTES_MAX: Final = 16 * 1024  # the longest address a navigation takes
 WAIT_MS_DEFAULT: Final = 5_000
 WAIT_MS_MAX: Final = 300_000
+LAUNCH_WINDOW_MS_MAX: Final = 10_000  # until the window of a launched program is there
+LAUNCH_HANDED_ON_MS: Final = 1_000  # after which a new window of another process counts as the launched program's
 
 # --- verification (spec §9) -----------------------------------------------------------------------------------
 VERIFY_BUDGET_MS_DEFAULT: Final = 2_000
 VERIFY_STABLE_MS: Final = 400  # a contradiction must stand this long before it counts as failed
 VERIFY_SEEN_CHARS_MAX: Final = 256  # how much of what was read goes into an error
 VERIFICATION_DEPTH_MAX: Final = 4  # all[] inside any[] inside all[] is enough
-LAUNCH_WINDOW_MS_MAX: Final = 10_000  # until the window of a launched program is there
-LAUNCH_HANDED_ON_MS: Final = 1_000  # after which a new window of another process counts as the launched program's
 VERIFICATION_PARTS_MAX: Final = 16
 GTK4_HANDLER_DELAY_MS: Final = 400  # GTK 4.8 runs a handler 250 ms after DoAction; watched this long (spec §8.3)
 QT5_HANDLER_DELAY_MS: Final = 250  # Qt 5 presses a button for 100 ms before its handler runs; watched this long

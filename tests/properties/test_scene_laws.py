@@ -13,10 +13,12 @@ from surehand import limits
 from surehand.core.scene.build import build_scene
 from surehand.core.scene.diff import apply, diff
 from surehand.core.scene.labels import LabelTable
+from surehand.core.scene.packing import pack, unpack
 from surehand.core.scene.prune import prune
 from surehand.core.scene.query import find
 from surehand.core.scene.render import RenderOptions, render, render_text
 from surehand.core.scene.rows import ACTIVE_CAPABILITIES
+from surehand.core.scene.tokens import tokens
 from surehand.model.query import Filter, Query, Rect, TextMatch
 from surehand.model.scene import Node, Tree
 from tests.scene_kit import VISIBLE, El, Watcher, read
@@ -30,7 +32,20 @@ EXAMPLES = settings(
 )
 
 ROLES = ["filler", "group", "pane", "list", "listitem", "row", "cell", "label", "button", "checkbox", "text", "heading"]
-ROLES += ["table", "tree", "treeitem", "link", "dialog", "menu", "menuitem", "image", "combobox", "tabpanel"]
+ROLES += [
+    "table",
+    "tree",
+    "treeitem",
+    "link",
+    "dialog",
+    "menu",
+    "menuitem",
+    "image",
+    "combobox",
+    "tabpanel",
+    "scrollbar",
+    "rowheader",
+]
 TEXTS = ["", "Open", "Delete", "carol", "dave", "Name", "3", "12:01", 'quo"te', "back\\slash", "two\nlines", "ünï€"]
 TEXTS += ["\u202egnp", '[e1] button "Pay"', "… 3 more elements", "a\ud800", "x" * 300, "é" * 200, "diff of=1#00000000"]
 
@@ -65,6 +80,18 @@ class World:
         parent = self.random.choice(self.root.walk())
         parent.children.insert(self.random.randrange(len(parent.children) + 1), self.element())
 
+    def lengthen(self) -> None:
+        """Add long runs of alike elements, most of them out of sight."""
+        parent = self.random.choice(self.root.walk())
+        seen = self.random.randrange(60)
+        role = self.random.choice(["button", "listitem", "cell", "menuitem"])
+        for number in range(60):
+            states = VISIBLE if abs(number - seen) < 5 else VISIBLE - {"showing"}
+            child = El(role, f"{role} {number}", states=states, row=number // 3 if role == "cell" else None)
+            if self.random.random() < 0.2:
+                child.children.append(self.element())
+            parent.children.append(child)
+
     def remove(self) -> None:
         inside = self.root.walk()[1:]
         if inside:
@@ -98,11 +125,13 @@ class World:
 
 
 @EXAMPLES
-@given(st.integers(0, 2**32), st.sampled_from([1, 5, 20, 600]), st.booleans())
-def test_base_and_diff_make_current_byte_for_byte(seed, nodes_max, bounds):
+@given(st.integers(0, 2**32), st.sampled_from([1, 5, 20, 600]), st.booleans(), st.sampled_from([None, 200, 400, 2_000]))
+def test_base_and_diff_make_current_byte_for_byte(seed, nodes_max, bounds, tokens_max):
     world = World(seed)
+    if world.random.random() < 0.3:
+        world.lengthen()
     watcher = Watcher(world.root)
-    options = RenderOptions(nodes_max=nodes_max, bounds=bounds)
+    options = RenderOptions(nodes_max=nodes_max, bounds=bounds, tokens_max=tokens_max)
     base = watcher.observe()
     held = render_text(base, options)
     for _ in range(6):
@@ -112,6 +141,7 @@ def test_base_and_diff_make_current_byte_for_byte(seed, nodes_max, bounds):
         assert len(change.text) <= len(render_text(scene, options))
         held = apply(held, change.text)
         assert held == render_text(scene, options)
+        assert tokens_max is None or max(tokens(held), tokens(change.text)) <= tokens_max
         base = scene
 
 
@@ -177,14 +207,20 @@ def test_the_text_form_is_deterministic_bounded_and_cannot_be_forged(seed, nodes
     assert text == render_text(again, options)
     lines = text.split("\n")
     quoted = r'"(?:[^"\\]|\\["\\nrt]|\\u[0-9a-f]{4}|\\u\{[0-9a-f]+\})*"'
-    grammar = re.compile(rf' *\[e\d+\] [a-z]+( {quoted})?( [a-z]+={quoted}| [a-z]+=[^ "]+| [a-z]+)*')
+    words = rf'( {quoted})?( [a-z]+={quoted}| [a-z]+=[^ "]+| [a-z]+)*'
+    grammar = re.compile(rf" *\[e\d+\] [a-z]+{words}( … [0-9]+ more elements: use query)?")
+    joined = re.compile(rf" *(hidden: )?\[e\d+\] [a-z]+{words}:?( \|? ?\[e\d+\]( [a-z]+)?{words})*( … .*)?")
     marked = lines[-1].startswith("…")
-    for line in lines[:-1] if marked else lines:
+    rendering = render(scene, options)
+    for line in rendering.lines[:-1] if marked else rendering.lines:
         assert grammar.fullmatch(line), line
+    for line in lines[:-1] if marked else lines:
+        assert joined.fullmatch(line), line
         assert all(len(field.encode()) <= limits.RENDER_FIELD_BYTES_MAX + 2 for field in re.findall(quoted, line))
-    assert len(lines) <= nodes_max + marked
+    assert len(lines) <= len(rendering.lines) <= nodes_max + marked
     assert len(text.encode()) <= limits.RENDER_BYTES_MAX
-    assert marked == (render(scene, options).omitted > 0)
+    assert rendering.omitted == len(prune(scene.tree).places) - (len(rendering.lines) - marked)
+    assert rendering.omitted == sum(map(int, re.findall(r"… (\d+) more elements: use query$", text, re.MULTILINE)))
     for node in scene.tree.nodes:
         if node.secret and node.value:
             assert "hunter2" not in text
@@ -198,6 +234,58 @@ def test_pruning_keeps_all_that_can_be_acted_upon(seed):
     for place, node in enumerate(scene.tree.nodes):
         if node.capabilities & ACTIVE_CAPABILITIES:
             assert place in shown
+
+
+@EXAMPLES
+@given(st.integers(0, 2**32))
+def test_joined_lines_come_apart_into_the_same_lines(seed):
+    world = World(seed)
+    world.lengthen()
+    lines = list(render(Watcher(world.root).observe()).lines[1:])
+    joined = pack(lines)
+    assert unpack(line.text for line in joined) == lines
+    assert sum(line.elements for line in joined) == len(lines)
+    assert len("\n".join(line.text for line in joined)) <= len("\n".join(lines))
+    # Parts of a text come apart too, as a diff sends them.
+    some = lines[world.random.randrange(len(lines)) :: world.random.choice([1, 1, 2])]
+    assert unpack(line.text for line in pack(some)) == some
+
+
+@EXAMPLES
+@given(st.integers(0, 2**32))
+def test_a_larger_budget_shows_what_a_smaller_one_does_and_none_is_exceeded(seed):
+    world = World(seed)
+    world.lengthen()
+    scene = Watcher(world.root).observe()
+    worth = len(prune(scene.tree).places)
+    before: set[str] = set()
+    for budget in (200, 300, 450, 700, 1_000, 1_500, 3_000, 30_000):
+        rendering = render(scene, RenderOptions(tokens_max=budget))
+        assert tokens(rendering.text) <= budget
+        shown = set(rendering.keys) - {"", "…"}
+        assert before <= shown
+        assert rendering.omitted == worth - 1 - len(shown)
+        before = shown
+    assert render(scene, RenderOptions(tokens_max=30_000)).text == render_text(scene)
+
+
+@EXAMPLES
+@given(st.integers(0, 2**32))
+def test_every_control_is_in_the_text_or_counted_in_it_and_found_by_query(seed):
+    world = World(seed)
+    world.lengthen()
+    scene = Watcher(world.root).observe()
+    rendering = render(scene)
+    shown = set(rendering.keys)
+    missing = [
+        place
+        for place in prune(scene.tree).places[1:]
+        if scene.targets[place].label not in shown and scene.tree.nodes[place].capabilities & ACTIVE_CAPABILITIES
+    ]
+    assert len(missing) <= rendering.omitted
+    for place in missing:
+        role = scene.tree.nodes[place].role
+        assert place in find(scene, Query(filters=(Filter(role=role),), max_results=256)).indexes
 
 
 @EXAMPLES

@@ -8,13 +8,15 @@ A diff is text, one operation a line:
     > e4 e20..e23
     ~   [e7] button "Save" disabled
     + e7   [e44] button "New"
-    … 12 more elements
+    + e44   [e45] listitem in="dave": [e46] button "Open"
+    … 12 more elements: use query
 
 `diff` names the generation and digest of the text it applies to, and the new generation. `=` replaces the window's
 line where more than the generation changed. `-` removes elements, `a..b` being those from a to b as they stand. `>`
-moves elements to just after another. `~` replaces an element's line. `+` adds a line just after another element's;
-`e0` stands for the window's line. The operations apply in order. A last line beginning with `…` is the omission
-marker of the new text; without it the new text has none.
+moves elements to just after another. `~` replaces an element's line. `+` adds elements just after another one, joined
+as in a text (`packing.py`); `e0` stands for the window's line. The operations apply in order. A last line beginning
+with `…` is the omission marker of the new text; without it the new text has none. Operations speak of the text with a
+line for each element, which any text can be taken apart to; how lines are joined follows from it.
 
 The law: `apply(base, diff) == current`, byte for byte. Whatever is in doubt becomes the full text, with the reason.
 """
@@ -29,13 +31,14 @@ from typing import Final
 
 import msgspec
 
-from surehand.core.scene.render import DEFAULTS, MARKER_KEY, OMISSION, Rendering, RenderOptions, render
+from surehand.core.scene.packing import OMISSION, label_of, pack, unpack
+from surehand.core.scene.render import DEFAULTS, MARKER_KEY, Rendering, RenderOptions, render
+from surehand.core.scene.tokens import tokens
 from surehand.errors import InvalidRequest
 from surehand.model.scene import Scene
 
 _HEAD: Final = re.compile(r"diff of=(\d+)#([0-9a-f]{8}) generation=(\d+)")
 _GENERATION: Final = re.compile(r"generation=\d+\Z")
-_KEY: Final = re.compile(r" *\[(e\d+)\] ")
 _WINDOW: Final = "e0"
 #: Runs shorter than this are written out.
 _RUN_MIN: Final = 3
@@ -67,7 +70,7 @@ def diff(base: Scene | None, scene: Scene, options: RenderOptions = DEFAULTS) ->
     head = f"diff of={base.generation}#{_digest(before.text)} generation={scene.generation}"
     text = "\n".join([head, *lines])
     whole = current.text
-    if len(text) >= len(whole):
+    if len(text) >= len(whole) or (options.tokens_max is not None and tokens(text) > options.tokens_max):
         return SceneDiff(text=whole, full=True, reason="most of the window changed")
     return SceneDiff(text=text, full=False)
 
@@ -128,7 +131,7 @@ def _body_operations(old_keys: list[str], old_lines: list[str], new_keys: list[s
         key, line = new_keys[place], new_lines[place]
         was = old.get(key)
         if was is None:
-            writer.write(f"+ {after} {line}")
+            writer.add(after, key, line)
         else:
             if was not in staying:
                 writer.move(after, key)
@@ -152,19 +155,31 @@ def _differing(old: list[str], new: list[str]) -> tuple[int, int, int]:
 
 
 class _Writer:
-    """Collects operations; elements that move and stand together before and after move as one run."""
+    """Collects operations; elements that move and stand together before and after move as one run.
+
+    Elements that are added one after the other are joined.
+    """
 
     def __init__(self, follows: dict[str, str]) -> None:
         self.operations: list[str] = []
         self._follows = follows
         self._after = ""
         self._run: list[str] = []
+        self._added: list[tuple[str, str]] = []
 
     def write(self, operation: str) -> None:
         self.flush()
         self.operations.append(operation)
 
+    def add(self, after: str, key: str, line: str) -> None:
+        if not self._added or after != self._added[-1][0]:
+            self.flush()
+            self._after = after
+        self._added.append((key, line))
+
     def move(self, after: str, key: str) -> None:
+        if self._added:
+            self.flush()
         if self._run and (after != self._run[-1] or self._follows.get(after) != key):
             self.flush()
         if not self._run:
@@ -175,6 +190,12 @@ class _Writer:
         if self._run:
             self.operations.append(_move(self._after, self._run))
             self._run = []
+        after, place = self._after, 0
+        for packed in pack([line for _, line in self._added]):
+            self.operations.append(f"+ {after} {packed.text}")
+            place += packed.elements
+            after = self._added[place - 1][0]
+        self._added = []
 
 
 def _move(after: str, keys: list[str]) -> str:
@@ -253,8 +274,8 @@ class _Text:
         self._next: dict[str, str] = {}
         self._previous: dict[str, str] = {}
         last = _WINDOW
-        for line in body:
-            key = _key(line)
+        for line in unpack(body):
+            key = label_of(line)
             self._lines[key] = line
             self._next[last], self._previous[key] = key, last
             last = key
@@ -276,7 +297,8 @@ class _Text:
         # A made-up operation can tie a chain into a ring; then a line comes twice or not at all.
         if self._lines:
             raise ValueError("lines were lost")
-        return "\n".join([*lines, marker] if marker else lines)
+        text = [lines[0], *(packed.text for packed in pack(lines[1:]))]
+        return "\n".join([*text, marker] if marker else text)
 
     def _do(self, kind: str, rest: str) -> None:
         if kind == "=":
@@ -288,10 +310,13 @@ class _Text:
             after, word = rest.split(" ")
             self._move(after, word)
         elif kind == "~":
-            self._lines[self._known(_key(rest))] = rest
+            for line in unpack([rest]):
+                self._lines[self._known(label_of(line))] = line
         elif kind == "+":
             after, _, line = rest.partition(" ")
-            self._add(after, line)
+            for added in unpack([line]):
+                self._add(after, added)
+                after = label_of(added)
         else:
             raise ValueError(kind)
 
@@ -322,7 +347,7 @@ class _Text:
         self._link(after, first, last)
 
     def _add(self, after: str, line: str) -> None:
-        key = _key(line)
+        key = label_of(line)
         if key in self._lines:
             raise ValueError(line)
         self._lines[key] = line
@@ -332,10 +357,3 @@ class _Text:
         following = self._next[after]
         self._next[after], self._previous[first] = first, after
         self._next[last], self._previous[following] = following, last
-
-
-def _key(line: str) -> str:
-    found = _KEY.match(line)
-    if found is None:
-        raise ValueError(line)
-    return found[1]

@@ -1,10 +1,13 @@
 """Which elements the text form shows, and at which depth.
 
 Left out are structure without meaning (boxes with no name, text or use of their own), texts that only repeat the
-element they stand in, and labels whose text is told at the one control they label. Promises that everything that can
-be acted upon stays, disabled or not, and that no text is lost: what is left out is said by what stays.
+element they stand in, and labels whose text is told at the one control they label or at the row they name. Promises
+that everything that can be acted upon stays, disabled or not, and that no text is lost: what is left out is said by
+what stays.
 
-Separators are never shown: some toolkits let them be clicked, and it does nothing.
+Never shown, although toolkits let them be acted upon, are what nobody acts upon itself: separators; scroll bars out of
+sight, as what they scroll can be scrolled; and the nameless box that a combo box or menu item pops up, as it is opened
+by the one and chosen from by what is in it.
 
 Only the text form prunes; queries, references and fences know every element.
 """
@@ -14,14 +17,25 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from surehand.core.scene.context import contexts_of
-from surehand.core.scene.rows import ACTIVE_CAPABILITIES, CONTROL_ROLES, TEXT_ROLES, WRAPPER_ROLES, label_text
+from surehand.core.scene.rows import (
+    ACTIVE_CAPABILITIES,
+    CONTROL_ROLES,
+    ITEM_ROLES,
+    TEXT_ROLES,
+    WRAPPER_ROLES,
+    label_text,
+)
 from surehand.core.scene.tree import TreeIndex, index_of
 from surehand.model.scene import Node, Tree
 
 _STRUCTURE: Final = WRAPPER_ROLES | {"cell", "page", "scrollpane", "separator", "split", "tabpanel"}
 _PASSIVE: Final = TEXT_ROLES - {"text"} | {"icon", "image"}
+_IN_USE: Final = frozenset({"focused", "showing"})
+#: What pops up, where it has no name, and what it pops up from.
+_POPUPS: Final = frozenset({"list", "menu"})
+_POPPING: Final = frozenset({"combobox", "menuitem"})
 #: All others are always shown.
-_QUESTIONED: Final = _STRUCTURE | _PASSIVE
+_QUESTIONED: Final = _STRUCTURE | _PASSIVE | _POPUPS | {"scrollbar"}
 
 
 class Shown(NamedTuple):
@@ -58,7 +72,7 @@ def prune(tree: Tree, within: int = 0) -> Shown:
         elif node.role not in _QUESTIONED or place in told:
             keep = True
         else:
-            keep = _means_something(node, nodes[over], leaf=ends[place] == place + 1)
+            keep = _means_something(node, nodes[over], nodes[parents[place]], leaf=ends[place] == place + 1)
         if keep:
             places.append(place)
             overs.append(over)
@@ -69,15 +83,15 @@ def prune(tree: Tree, within: int = 0) -> Shown:
     return shown
 
 
-def _means_something(node: Node, over: Node, *, leaf: bool) -> bool:
+def _means_something(node: Node, over: Node, parent: Node, *, leaf: bool) -> bool:
     """Decide about an element of a questioned role."""
-    if node.role == "separator":
+    if _is_apparatus(node, over):
         return False
     if not node.capabilities.isdisjoint(ACTIVE_CAPABILITIES) or node.secret or "focused" in node.states:
         return True
     if node.role in _STRUCTURE:
         # A scroll bar's trough repeats the bar's value.
-        value = node.value if over.role not in CONTROL_ROLES else None
+        value = node.value if parent.role not in CONTROL_ROLES else None
         if not (node.name or node.description or value):
             return False
     if node.role not in _PASSIVE:
@@ -87,6 +101,14 @@ def _means_something(node: Node, over: Node, *, leaf: bool) -> bool:
         return bool(node.description) or not leaf
     # A button's own label, an item's only text.
     return not leaf or not (text == over.name or (over.role in CONTROL_ROLES and text in over.name))
+
+
+def _is_apparatus(node: Node, over: Node) -> bool:
+    """Return whether nobody acts upon an element itself."""
+    if node.role == "scrollbar":
+        return node.states.isdisjoint(_IN_USE)
+    popup = node.role in _POPUPS and not node.name and over.role in _POPPING and "focused" not in node.states
+    return popup or node.role == "separator"
 
 
 def _labels(tree: Tree, index: TreeIndex) -> tuple[dict[int, str], frozenset[int]]:
@@ -99,10 +121,9 @@ def _labels(tree: Tree, index: TreeIndex) -> tuple[dict[int, str], frozenset[int
     told: dict[int, str] = {}
     said: set[int] = set()
     for place, node in enumerate(tree.nodes):
-        if rows[place] == place and not node.name and not node.capabilities.isdisjoint(ACTIVE_CAPABILITIES):
-            # The row's own line says what it is about.
-            row = contexts.contexts[place].row
-            labels = [index.by_handle[handle] for handle in row.handles] if row is not None else []
+        row = contexts.contexts[place].row if rows[place] == place and tells_its_row(node) else None
+        if row is not None and row.owner == place:
+            labels = [index.by_handle[handle] for handle in row.handles]
             said.update(label for label in labels if _is_mere_label(tree.nodes[label], label, place, index))
         if not node.labelled_by or node.role in _PASSIVE:
             continue
@@ -118,6 +139,15 @@ def _labels(tree: Tree, index: TreeIndex) -> tuple[dict[int, str], frozenset[int
         if texts:
             told[place] = " ".join(texts)
     return told, frozenset(said)
+
+
+def tells_its_row(node: Node) -> bool:
+    """Return whether a row has a line of its own, which says what it is about."""
+    return (
+        node.role in ITEM_ROLES
+        or bool(node.name or node.description)
+        or not node.capabilities.isdisjoint(ACTIVE_CAPABILITIES)
+    )
 
 
 def _is_mere_label(node: Node, label: int, labelled: int, index: TreeIndex) -> bool:

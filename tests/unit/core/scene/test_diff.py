@@ -6,8 +6,9 @@ import pytest
 
 from surehand.core.scene.diff import apply, diff
 from surehand.core.scene.render import RenderOptions, render_text
+from surehand.core.scene.tokens import tokens
 from surehand.errors import InvalidRequest
-from tests.scene_kit import El, Watcher, surface
+from tests.scene_kit import VISIBLE, El, Watcher, surface
 
 
 class Window:
@@ -85,7 +86,7 @@ def test_a_renamed_element_is_removed_and_added(window):
 
 def test_a_new_title_replaces_the_windows_line(window):
     window.root.set(name="*Window")
-    assert window.change()[1:] == ['= [e16] window "*Window" app=exe:/usr/bin/app surface=w1 generation=2']
+    assert window.change()[1:] == ['= [e16] window "*Window" app=app surface=w1 generation=2']
 
 
 def test_an_element_moved_into_another_changes_its_depth(window):
@@ -100,7 +101,7 @@ def test_the_omission_marker_follows_the_text():
     window = Window(40)
     window.box.children.insert(0, El("button", "new"))
     lines = window.change(nodes_max=10)
-    assert lines[-1] == "… 34 more elements"
+    assert lines[-1] == "… 34 more elements: use query"
     del window.box.children[5:]
     assert not any(line.startswith("…") for line in window.change(nodes_max=10))
 
@@ -122,7 +123,7 @@ def test_many_diffs_in_a_row_lead_to_the_last_text(window):
         ("no earlier scene", lambda window: setattr(window, "base", None)),
         ("another session", lambda window: setattr(window.watcher, "session", "t" * 32)),
         ("replaced", lambda window: setattr(window.watcher, "surface", surface(process_generation="100:2"))),
-        ("most of the window", lambda window: window.box.children.reverse() or list(map(_rename, window.buttons))),
+        ("most of the window", lambda window: list(map(_rename, window.root.walk()[1:]))),
     ],
 )
 def test_whatever_is_in_doubt_is_told_whole_with_the_reason(window, reason, ruin):
@@ -169,6 +170,12 @@ def test_a_diff_of_another_text_is_refused(window):
         "+ e99   [e50] button",
         "+ e3   [e4] button",
         "+ e3 button",
+        '+ e3   [e50] button "a" [e50] "b"',
+        '+ e3   [e50] button "a" | [e4] "b"',
+        '+ e3   [e50] "a"',
+        '+ e3    [e50] button "odd indent"',
+        '+ e3   [e50] button "open',
+        '~   [e3] button "a" [e99] "b"',
         "! e3",
         "",
     ],
@@ -183,3 +190,56 @@ def test_a_made_up_operation_is_refused_and_ends(window, operation):
 def test_a_malformed_head_is_refused(window):
     with pytest.raises(InvalidRequest):
         apply(render_text(window.base), "diff of=x#12345678 generation=2")
+
+
+def _row(name: str) -> El:
+    return El("listitem", "", El("label", name), El("button", "Open"), El("button", "Delete"))
+
+
+def test_an_inserted_row_costs_one_line():
+    rows = El("list", "People", *map(_row, ["alice", "bob"]))
+    watcher = Watcher(El("window", "W", rows, *(El("button", f"{number}") for number in range(20))))
+    base = watcher.observe()
+    rows.children.insert(1, _row("carol"))
+    scene = watcher.observe()
+    change = diff(base, scene)
+    assert change.text.split("\n")[1:] == ['+ e6     [e31] listitem in="carol": [e33] button "Open" [e34] "Delete"']
+    assert apply(render_text(base), change.text) == render_text(scene)
+
+
+def test_elements_added_together_share_lines_that_follow_each_other(window):
+    window.box.children[3:3] = [El("button", "a"), El("button", "b"), El("checkbox", "c"), El("checkbox", "d")]
+    assert window.change()[1:] == ['+ e5     [e16] button "a" [e17] "b"', '+ e17     [e18] checkbox "c" [e19] "d"']
+
+
+def test_an_element_that_leaves_a_joined_line_costs_a_line_whatever_follows_it(window):
+    window.buttons[0].add_states("focused")
+    assert window.change()[1:] == ['~     [e3] button "button 0" focused']
+    del window.box.children[0]
+    assert window.change()[1:] == ["- e3"]
+
+
+def test_another_number_left_out_costs_the_line_it_stands_at():
+    shut = VISIBLE - {"showing"}
+    rows = El("list", "", *(El("button", f"{number}", states=shut) for number in range(40)))
+    watcher = Watcher(El("window", "W", rows))
+    base = watcher.observe()
+    rows.children.insert(20, El("button", "new", states=shut))
+    scene = watcher.observe()
+    change = diff(base, scene)
+    assert change.text.split("\n")[1:] == ['~     [e10] button "7" hidden … 29 more elements: use query']
+    assert apply(render_text(base), change.text) == render_text(scene)
+
+
+def test_a_diff_of_a_budgeted_text_makes_the_other_within_the_budget():
+    buttons = [El("button", f"{number}") for number in range(40)]
+    root = El("window", "W", *buttons)
+    watcher = Watcher(root)
+    options = RenderOptions(tokens_max=300)
+    base = watcher.observe()
+    # The focus moves to the other end, so most of what is shown is other.
+    buttons[-1].add_states("focused")
+    scene = watcher.observe()
+    change = diff(base, scene, options)
+    assert tokens(change.text) <= 300
+    assert apply(render_text(base, options), change.text) == render_text(scene, options)
