@@ -332,7 +332,7 @@ AGENT: Final[dict[str, tuple[type[Any], Method]]] = {
     "status": (p.OperationName, status),
     "cancel": (p.OperationName, cancel),
     "end_session": (p.Nothing, end_session),
-}
     "approval": (p.Approval, approval),
     "human": (p.Human, human),
     "doctor": (p.Nothing, doctor),
+}
