@@ -235,6 +235,22 @@ CLAIMS: tuple[Claim, ...] = (
         ),
     ),
     Claim(
+        7,
+        "a secret field is read out by nothing, however it is asked for",
+        (_REACH + "test_a_secret_is_in_no_answer_error_event_or_repr_however_it_is_asked_for",),
+        Guard(_CORE + "release.py", "    return node.secret or node.role in SECRET_ROLES\n", "    return False\n"),
+    ),
+    Claim(
+        7,
+        "guessing at a secret's value is answered by nothing",
+        (_REACH + "test_a_secret_is_in_no_answer_error_event_or_repr_however_it_is_asked_for",),
+        Guard(
+            _CORE + "scene/query.py",
+            "None if nodes[place].secret else nodes[place].value",
+            "nodes[place].value",
+        ),
+    ),
+    Claim(
         5,
         "a stop between two units of input keeps the rest back and releases what is held",
         ("tests/unit/runtime/test_attempt.py::test_a_person_stops_the_rest_of_an_input_plan",),
