@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 from collections.abc import AsyncIterator, Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,6 +22,7 @@ from surehand.runtime.people import People
 from surehand.runtime.session import Session
 from surehand.testing.journals import FaultyJournal, MemoryJournal
 from surehand.testing.worlds import World
+from tests.unit.daemon.fakes import Raw, running
 from tests.unit.runtime.test_attacks_people import ASK, Clock
 from tests.unit.runtime.test_attacks_reach import agent, host_of
 
@@ -543,3 +545,27 @@ def test_paths_of_one_machine_are_taken_out_of_findings() -> None:
     assert "/home" not in without_paths("no access to /home/ann/.config/x, and ~/keys")
     assert "ann" not in without_paths("~/ann/keys: mode 0644")
     assert without_paths("apt install xvfb; see /usr/bin/Xvfb") == "apt install xvfb; see /usr/bin/Xvfb"
+
+
+# --- over the sockets ------------------------------------------------------------------------------------------------
+
+
+async def test_a_watch_over_the_agents_socket_hears_what_a_person_does_on_the_other(tmp_path: Path) -> None:
+    async with running(tmp_path, host_of(World())) as run:  # type: ignore[arg-type]
+        mine = await Raw.hello(run.places.agent_socket)
+        theirs = await Raw.hello(run.places.control_socket, "control")
+        mine.send({"id": 1, "method": "watch", "params": {}})
+        assert (await mine.read())["data"] == {"watching": True}
+        theirs.send({"id": 1, "method": "events.subscribe", "params": {}})
+        theirs.send({"id": 3, "method": "requests", "params": {}})
+        assert (await theirs.read())["result"] == {"requests": []}
+        mine.send({"id": 2, "method": "human", "params": {"reason": "help", "wait_ms": 60_000}})
+        assert (await mine.read())["data"]["human"]["status"] == "waiting"
+        event = (await theirs.read())["data"]
+        assert (event["event"], event["agent_says"]) == ("human.requested", "help")
+        theirs.send({"id": 2, "method": "requests.done", "params": {"request_id": event["request_id"], "note": "ok"}})
+        heard = [await mine.read(), await mine.read()]
+        assert [one["data"]["human"]["operator_note"] for one in heard if "event" in one] == ["ok"]
+        assert [one["result"]["status"] for one in heard if "result" in one] == ["done"]
+        mine.send({"cancel": 1})
+        assert (await mine.read())["error"]["code"] == "cancelled"
