@@ -12,7 +12,20 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from surehand.cli import acting, agents, approving, auditing, desktops, keys, looking, machine, operating, requesting
+from surehand.cli import (
+    acting,
+    agents,
+    approving,
+    auditing,
+    calling,
+    desktops,
+    installing,
+    keys,
+    looking,
+    machine,
+    operating,
+    requesting,
+)
 from surehand.cli.output import EXIT_OK, EXIT_SIGINT, EXIT_USAGE, Finished, Output, start_run
 from surehand.errors import Cancelled, InternalError, InvalidRequest, SurehandError
 
@@ -48,7 +61,7 @@ def build() -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(_root)
-    for module in (machine, looking, acting, agents, operating):
+    for module in (machine, looking, acting, agents, calling, installing, operating):
         for name, command in module.COMMANDS.items():
             _add(app, name, command)
     for name, about, commands in (
