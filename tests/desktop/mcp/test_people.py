@@ -207,6 +207,20 @@ async def test_nobody_coming_is_a_normal_answer_and_the_agent_can_go_on_alone(st
         assert (await agent.data("doctor"))["handed_over"] is None
 
 
+async def test_a_client_that_cancels_takes_its_request_back(stage: Stage) -> None:
+    async with stage.client() as agent:
+        assert (await agent.data("doctor"))["handed_over"] is None
+        waiting = asyncio.create_task(agent.call("request_human", reason="help", wait_ms=120_000))
+        await stage.until("requests", "list")
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+        async with asyncio.timeout(30):
+            while (await stage.operator("requests", "list"))["requests"]:
+                pass
+        assert (await agent.data("doctor"))["handed_over"] is None
+
+
 async def test_a_daemon_that_restarts_says_that_the_request_is_lost(stage: Stage) -> None:
     async with stage.client() as agent:
         await agent.data("request_human", reason="help", wait_ms=0)
