@@ -207,7 +207,7 @@ class Resolver:
         if aim.seen is None:
             return
         pointed = aim.point is not None or is_pointed(request)
-        current = session.latest.get(surface_id)
+        current = self._scenes.latest(session, surface_id)
         if current is None or pointed:
             current = await self._scenes.observe(session, surface_id, hand_out=False)
         if isinstance(request.target, ElementTarget):

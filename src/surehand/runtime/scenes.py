@@ -6,27 +6,33 @@ The answer is kept per session, application, place and policy generation.
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable
+from typing import Final
 
 import msgspec
 
-from surehand.core.scene.build import build_scene
+from surehand.core.scene.build import build_scene, provenance_of
 from surehand.core.scene.labels import forget
 from surehand.errors import Unavailable, WindowNotFound
 from surehand.model.scene import Scene, Surface, Tree
 from surehand.ports import Clock
 from surehand.runtime.session import Desk, Session
 
+#: Glances that wait for a scene to be made of them.
+_GLANCES_KEPT_MAX: Final = 64
 #: Raises PolicyDenied when the session may not read the surface.
 ReadCheck = Callable[[Session, Surface], None]
 
 
 class Scenes:
-    """Builds scenes; holds none itself."""
+    """Builds scenes; sessions hold them."""
 
     def __init__(self, clock: Clock, check_read: ReadCheck) -> None:
         self._clock = clock
         self._check_read = check_read
+        #: What was glanced at and is in no scene yet, by session and window.
+        self._glances: OrderedDict[tuple[str, str], tuple[Session, Surface, Tree, int]] = OrderedDict()
 
     async def surfaces(self, session: Session) -> tuple[Surface, ...]:
         """Return the windows the session may know of: those it may read."""
@@ -56,6 +62,74 @@ class Scenes:
         Raises:
             WindowNotFound, PolicyDenied, Unavailable, AccessibilityDisabled.
         """
+        surface, tree = await self._read(session, surface_id, places=places)
+        scene = self._publish(session, surface, tree, self._clock.monotonic_ms())
+        if hand_out:
+            session.keep_scene(scene)
+        return scene
+
+    def _publish(self, session: Session, surface: Surface, tree: Tree, now_ms: int) -> Scene:
+        """Make the session's newest scene of a window from what was read."""
+        desk, surface_id = desk_of(session), surface.surface_id
+        previous = session.latest.get(surface_id)
+        same = previous is not None and previous.tree is tree and previous.surface == surface
+        scene, session.labels = build_scene(
+            tree,
+            surface,
+            previous,
+            session.labels,
+            session=session.session_id,
+            # The same sight is the same scene, seen later.
+            scene_id=previous.scene_id if previous is not None and same else session.next_scene_id(),
+            now_ms=now_ms,
+            host_opt_ins=desk.opt_ins,
+        )
+        session.latest[surface_id] = scene
+        return scene
+
+    async def glance(self, session: Session, surface_id: str, *, places: bool = True) -> Scene:
+        """Return what a window shows now, without labels, identities or a generation: nobody can refer to it.
+
+        Those cost more than most looks; `latest` makes them up where they are needed.
+
+        Raises:
+            WindowNotFound, PolicyDenied, Unavailable, AccessibilityDisabled.
+        """
+        surface, tree = await self._read(session, surface_id, places=places)
+        now_ms = self._clock.monotonic_ms()
+        self._remember(session, surface, tree, now_ms)
+        return Scene(
+            scene_id="",
+            session=session.session_id,
+            generation=0,
+            surface=surface,
+            provenance=provenance_of(surface, desk_of(session).opt_ins),
+            provenance_hash="",
+            tree=tree,
+            targets=(),
+            observed_at_ms=now_ms,
+            expires_at_ms=now_ms,
+        )
+
+    def _remember(self, session: Session, surface: Surface, tree: Tree, now_ms: int) -> None:
+        key = (session.session_id, surface.surface_id)
+        self._glances[key] = (session, surface, tree, now_ms)
+        self._glances.move_to_end(key)
+        while len(self._glances) > _GLANCES_KEPT_MAX:
+            _, oldest = self._glances.popitem(last=False)
+            # Whatever a session was shown counts in its next fence.
+            if not oldest[0].closed:
+                self._publish(*oldest)
+
+    def latest(self, session: Session, surface_id: str) -> Scene | None:
+        """Return the session's newest scene of a window, with what was glanced at since; asks nobody."""
+        latest = session.latest.get(surface_id)
+        glance = self._glances.pop((session.session_id, surface_id), None)
+        if glance is None or (latest is not None and latest.observed_at_ms > glance[-1]):
+            return latest
+        return self._publish(*glance)
+
+    async def _read(self, session: Session, surface_id: str, *, places: bool) -> tuple[Surface, Tree]:
         desk = desk_of(session)
         surface, observer = await desk.surface(surface_id)
         self._check_read(session, surface)
@@ -69,23 +143,7 @@ class Scenes:
             # A new title may be one that policy closes.
             self._check_read(session, now)
             surface = now
-        previous = session.latest.get(surface_id)
-        same = previous is not None and previous.tree is tree and previous.surface == surface
-        scene, session.labels = build_scene(
-            tree,
-            surface,
-            previous,
-            session.labels,
-            session=session.session_id,
-            # The same sight is the same scene, seen later.
-            scene_id=previous.scene_id if previous is not None and same else session.next_scene_id(),
-            now_ms=self._clock.monotonic_ms(),
-            host_opt_ins=desk.opt_ins,
-        )
-        session.latest[surface_id] = scene
-        if hand_out:
-            session.keep_scene(scene)
-        return scene
+        return surface, tree
 
 
 def _as_read(surface: Surface, tree: Tree) -> Surface:

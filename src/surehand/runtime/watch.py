@@ -8,7 +8,7 @@ is over: a handler that finds another meaning than the fence did is not what was
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -92,7 +92,7 @@ class _Looks:
         self._mark = self._windows_mark = -1
         self._windows_at_ms = 0
         self._began_at = 0.0
-        self._restless = False
+        self._restless = self._told = False
 
     def begin(self) -> None:
         """Note what was said before this look."""
@@ -102,13 +102,13 @@ class _Looks:
     def keep(self, add_windows: Callable[[Reading], Reading], now_ms: int) -> None:
         """Remember the windows as read in the look that began last."""
         self.add_windows, self._windows_mark, self._windows_at_ms = add_windows, self._mark, now_ms
+        scenes = add_windows(Reading()).scenes
+        self._told = bool(scenes) and all(scene.tree.trust == "events" for scene in scenes)
 
-    def still_stands(self, now_ms: int, latest: Mapping[str, Scene]) -> bool:
+    def still_stands(self, now_ms: int) -> bool:
         """Return whether the windows are surely as they were when they were read last."""
-        scene = latest.get(self.surface.surface_id)
-        told = scene is not None and scene.tree.trust == "events"
         said = self.observer.mark(self.surface.surface_id) != self._windows_mark
-        return told and not said and now_ms - self._windows_at_ms < _WINDOWS_MS
+        return self._told and not said and now_ms - self._windows_at_ms < _WINDOWS_MS
 
     async def wait(self, timeout_ms: int) -> None:
         """Wait until the application says something; an application that never rests is looked at half the time."""
@@ -143,7 +143,8 @@ class Watcher:
         expectation: Expectation = run.request.verification or default_expectation(run.request.action, run.aim.node)
         if isinstance(expectation, NoVerification):
             return Seen(expectation, held_before=False)
-        scenes = tuple(run.session.latest.values())
+        known = [self._scenes.latest(run.session, surface_id) for surface_id in run.session.latest]
+        scenes = tuple(scene for scene in known if scene is not None)
         reading = Reading(
             target="none" if run.aim.node is None else "alive", node=run.aim.node, scenes=scenes, complete=False
         )
@@ -210,11 +211,16 @@ class Watcher:
         surface, observer = looks.surface, looks.observer
         now = self._clock.monotonic_ms()
         if needs_scenes(expectation) and not needs_target(expectation):
-            if last or not looks.still_stands(now, run.session.latest):
+            if last or not looks.still_stands(now):
                 looks.begin()
-                looks.keep(await self._windows(run, expectation, surface, observer), now)
+                own = await self._scene(run, expectation, surface.surface_id)
+                # What shows in the target's own window needs no other to be true.
+                shown = Reading(scenes=() if own is None else (own,))
+                if evaluate(expectation, run.request.action, shown, target=_handle(run.aim)).answer == "holds":
+                    return _with_target(msgspec.structs.replace(shown, surface="there"), run)
+                looks.keep(await self._windows(run, expectation, surface, observer, own), now)
             return _with_target(looks.add_windows(Reading()), run)
-        if not last and run.aim.node is not None and looks.still_stands(now, run.session.latest):
+        if not last and run.aim.node is not None and looks.still_stands(now):
             looks.begin()
             return looks.add_windows(await self._element(run, expectation, surface, observer))
         looks.begin()
@@ -268,28 +274,26 @@ class Watcher:
         return reading
 
     async def _windows(
-        self, run: Run, expectation: Expectation, surface: Surface, observer: Observer
+        self, run: Run, expectation: Expectation, surface: Surface, observer: Observer, seen: Scene | None = None
     ) -> Callable[[Reading], Reading]:
         """Read the application's windows, their titles and states, where the expectation is about them.
 
-        Returns what adds them to a reading of the target.
+        `seen` is the target's own window, where it has just been read. Returns what adds them to a reading.
         """
         if run.aim.node is not None and not needs_scenes(expectation) and not _about_window(expectation):
             return lambda reading: reading
         # The target's own window is most of what there is to read, so it does not wait for the list.
-        listing, seen = await asyncio.gather(
-            observer.surfaces(surface.app.pid),
-            self._scene(run, expectation, surface.surface_id),
-            return_exceptions=True,
-        )
-        if isinstance(listing, SurehandError):
+        try:
+            if seen is None:
+                listing, seen = await asyncio.gather(
+                    observer.surfaces(surface.app.pid), self._scene(run, expectation, surface.surface_id)
+                )
+            else:
+                listing = await observer.surfaces(surface.app.pid)
+        except SurehandError:
             return lambda reading: reading
-        if isinstance(listing, BaseException):
-            raise listing
-        if isinstance(seen, BaseException):
-            raise seen
         own = next((one for one in listing if one.surface_id == surface.surface_id), None)
-        if own is None and not await is_gone(observer, surface.surface_id):
+        if own is None and not await is_gone(observer, surface):
             # An application that does not answer proves neither that something is there nor that it is not.
             return lambda reading: msgspec.structs.replace(reading, surface="unread")
         others = [one.surface_id for one in listing if one is not own]
@@ -313,7 +317,9 @@ class Watcher:
             return None
         places = _about_places(expectation)
         try:
-            return await self._scenes.observe(run.session, surface_id, hand_out=False, places=places)
+            if _names_labels(expectation):
+                return await self._scenes.observe(run.session, surface_id, hand_out=False, places=places)
+            return await self._scenes.glance(run.session, surface_id, places=places)
         except SurehandError:
             return None
 
@@ -371,6 +377,19 @@ def _about_places(expectation: Expectation) -> bool:
     if isinstance(expectation, AllOf | AnyOf):
         return any(_about_places(part) for part in expectation.parts)
     return isinstance(expectation, Appears | Disappears) and _queries_places(expectation.query)
+
+
+def _names_labels(expectation: Expectation) -> bool:
+    """Return whether it names elements by their labels, which only a session's own scenes have."""
+    if isinstance(expectation, AllOf | AnyOf):
+        return any(_names_labels(part) for part in expectation.parts)
+    return isinstance(expectation, Appears | Disappears) and _queries_labels(expectation.query)
+
+
+def _queries_labels(query: Query | str | None) -> bool:
+    if isinstance(query, str):
+        return True
+    return query is not None and any(one.label is not None or _queries_labels(one.to) for one in query.filters)
 
 
 def _queries_places(query: Query | str | None) -> bool:

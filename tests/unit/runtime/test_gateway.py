@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+import msgspec
 import pytest
 
 from surehand import limits
@@ -12,8 +13,9 @@ from surehand.errors import InvalidRequest
 from surehand.model.actions import Invoke, SetValue, Toggle
 from surehand.model.outcome import UNKNOWN_STATEMENT
 from surehand.model.query import Filter, Query, TextMatch
+from surehand.model.scene import Node
 from surehand.model.targets import NoTarget, QueryTarget
-from surehand.model.verification import NoVerification, StateIs, TextContains, ValueIs
+from surehand.model.verification import Appears, NoVerification, StateIs, TextContains, ValueIs
 from surehand.ports import Dispatched
 from surehand.runtime.config import Config
 from surehand.testing.journals import FaultyJournal, MemoryJournal
@@ -66,6 +68,34 @@ async def test_a_field_that_ignores_the_text_is_a_failure_and_never_a_success() 
     reply = await world.act("op", "name", action=SetValue(value="new"))
     assert (reply.status, reply.terminal.code) == ("failed", "verification_failed")
     assert reply.terminal.retry_safe is False
+
+
+async def test_what_the_last_verification_saw_held_before_the_next_act() -> None:
+    world = World()
+    first, second = await world.request("a", "name"), await world.request("b", "name")
+    shown = Appears(query=Query(filters=(Filter(value=TextMatch(text="new")),)))
+    said = []
+    for request in (first, second):
+        act = msgspec.structs.replace(request, action=SetValue(value="new"), verification=shown)
+        reply = await world.gateway.act(world.session, act)
+        assert reply.terminal is not None
+        assert reply.terminal.receipt.effect == "verified"
+        said.append(reply.terminal.receipt.warnings)
+    # Nothing was observed in between; only the first verification saw it.
+    assert said == [(), ("held_before",)]
+
+
+async def test_a_dialog_that_only_a_verification_saw_is_in_the_way_of_the_next_act() -> None:
+    world = World()
+    first, second = await world.request("a"), await world.request("b")
+    states = frozenset({"enabled", "visible", "showing", "modal"})
+    world.app._effect = lambda _: world.app.add(Node(handle="ask", role="dialog", name="Sure?", states=states))
+    shown = Appears(query=Query(filters=(Filter(role="dialog"),)))
+    reply = await world.gateway.act(world.session, msgspec.structs.replace(first, verification=shown))
+    assert reply.terminal is not None
+    assert reply.terminal.receipt.effect == "verified"
+    refused = await world.gateway.act(world.session, second)
+    assert (refused.status, refused.error["code"]) == ("refused", "behind_modal")
 
 
 async def test_a_handler_that_does_not_answer_is_unknown_and_never_failed() -> None:

@@ -55,16 +55,21 @@ class Found(NamedTuple):
 class _Lookup:
     """What queries look up in one scene's tree, built on first use."""
 
-    __slots__ = ("_by_name", "_by_role", "_names", "_once", "contexts", "nodes", "tree")
+    __slots__ = ("_by_name", "_by_role", "_names", "_once", "_tree", "nodes", "tree")
 
     def __init__(self, scene: Scene) -> None:
+        self._tree: Final = scene.tree
         self.tree: Final[TreeIndex] = index_of(scene.tree)
         self.nodes: Final = scene.tree.nodes
-        self.contexts: Final[Contexts] = contexts_of(scene.tree)
         self._by_role: dict[str, list[int]] | None = None
         self._by_name: dict[str, list[int]] | None = None
         self._names: list[str] | None = None
         self._once: dict[int, str] | None = None
+
+    @property
+    def contexts(self) -> Contexts:
+        """The contexts; most queries ask for none."""
+        return contexts_of(self._tree)
 
     @property
     def names(self) -> Sequence[str]:
