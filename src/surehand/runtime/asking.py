@@ -71,6 +71,7 @@ async def human(parts: Parts, session: Session, args: p.Human) -> dict[str, Any]
 
     Raises:
         AuthorityDenied: it is to be withdrawn, and a person has taken over.
+        InvalidRequest: it is to be withdrawn, and another session asked it; or there never was one of that id.
     """
     before = await changes.before(parts, session, [])
     ask = None if args.request_id is None else parts.people.find(session, args.request_id)
@@ -79,6 +80,8 @@ async def human(parts: Parts, session: Session, args: p.Human) -> dict[str, Any]
     if ask is None:
         ask = await parts.people.ask(session, args.kind, args.reason)
     if args.withdraw:
+        if ask.session is not session:
+            raise InvalidRequest("another session asked this; it takes it back itself, or with its end")
         await parts.people.withdraw(ask)
     try:
         await parts.people.wait(ask, args.wait_ms)
@@ -86,7 +89,8 @@ async def human(parts: Parts, session: Session, args: p.Human) -> dict[str, Any]
         if ask.session is session and ask.status != "taken":
             await parts.people.withdraw(ask)
         raise
-    parts.people.heard(ask)
+    if ask.session is session or ask.session.closed:
+        parts.people.heard(ask)
     return await _told(parts, session, ask, before)
 
 

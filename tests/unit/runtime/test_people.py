@@ -231,6 +231,17 @@ async def test_a_session_that_ends_withdraws_what_it_asked(scene: Scene) -> None
         await scene.ask("x", session=stranger, request_id=asked["request_id"])
 
 
+async def test_a_sibling_may_wait_for_a_request_and_neither_withdraw_nor_swallow_it(scene: Scene) -> None:
+    asked = await scene.ask()
+    sibling = await agent(scene.host)
+    name = {"session": sibling, "request_id": asked["request_id"]}
+    with pytest.raises(InvalidRequest, match="another session"):
+        await scene.ask(withdraw=True, **name)
+    await scene.control("requests.done", request_id=asked["request_id"])
+    assert (await scene.ask(**name))["status"] == "done"
+    assert (await scene.ask())["status"] == "done"
+
+
 # --- words -----------------------------------------------------------------------------------------------------------
 
 
