@@ -15,7 +15,7 @@ from surehand.model.outcome import Reply
 from surehand.model.scene import Surface
 from surehand.runtime.parts import Parts
 from surehand.runtime.scenes import desk_of
-from surehand.runtime.session import Session
+from surehand.runtime.session import Session, has_ended
 
 #: An application says what is in a window a moment after it is on the screen, and no event of the screen tells that.
 _LOOK_MS: Final = 100
@@ -39,7 +39,7 @@ async def wait_for_window(parts: Parts, session: Session, known: frozenset[str],
         new = [one for one in await parts.scenes.surfaces(session) if one.surface_id not in known]
         passed_ms = parts.clock.monotonic_ms() - started
         own = any(_descends(one, pid) for one in new)
-        elsewhere = bool(new) and (passed_ms >= limits.LAUNCH_HANDED_ON_MS or not _lives(pid))
+        elsewhere = bool(new) and (passed_ms >= limits.LAUNCH_HANDED_ON_MS or has_ended(pid))
         if own or elsewhere or passed_ms >= limits.LAUNCH_WINDOW_MS_MAX or screen is None:
             return
         await screen.changed(min(_LOOK_MS, limits.LAUNCH_WINDOW_MS_MAX - passed_ms))
@@ -64,11 +64,3 @@ def _parent(pid: int) -> int | None:
         return int(fields[1])
     except (OSError, ValueError, IndexError):
         return None
-
-
-def _lives(pid: int) -> bool:
-    """Return whether the launched process runs; one that nobody has waited for yet does not."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()[0] != "Z"
-    except (OSError, IndexError):
-        return False

@@ -12,6 +12,7 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final, Literal
 
 from surehand.core.scene.labels import LabelTable
@@ -211,15 +212,28 @@ class Session:
             self.scenes.popitem(last=False)
 
 
-async def is_gone(observer: Observer, surface_id: str) -> bool:
-    """Return whether a window that was not listed is gone for certain; a silent application does not list its own."""
+async def is_gone(observer: Observer, surface: Surface) -> bool:
+    """Return whether a window that was not listed is gone for certain.
+
+    A silent application does not list its own; one whose process has ended has none any more.
+    """
     try:
-        await observer.read(surface_id)
+        await observer.read(surface.surface_id)
     except WindowNotFound:
         return True
     except SurehandError:
-        return False
+        return has_ended(surface.app.pid)
     return False
+
+
+def has_ended(pid: int) -> bool:
+    """Return whether a process has ended, waited for or not; false where that cannot be told."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()[0] == "Z"
+    except FileNotFoundError:
+        return True
+    except (OSError, IndexError):
+        return False
 
 
 def new_session_id() -> str:

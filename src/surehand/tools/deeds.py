@@ -14,8 +14,8 @@ from surehand import limits
 from surehand.errors import InvalidRequest, TargetNotFound
 from surehand.model.actions import Button, Modifier
 from surehand.tools.context import Context
-from surehand.tools.places import Element, Where, by_label, one_of, surface_of, target
-from surehand.tools.pointing import Space, point
+from surehand.tools.places import Element, Find, Where, by_label, one_of, surface_of, target
+from surehand.tools.pointing import point
 from surehand.tools.schema import brief
 
 Kind = Literal[
@@ -112,7 +112,7 @@ _RULES: Final[dict[str, _Rule]] = {
 
 
 class Prepared(NamedTuple):
-    """An action with its target; `at_place` where a plain click found what it presses."""
+    """An action with its target."""
 
     action: dict[str, Any]
     target: dict[str, Any]
@@ -136,14 +136,17 @@ def check(deed: Deed) -> None:
         _check_drag(deed)
     if rule.takes >= _POINT:
         _check_place(deed)
+    for element in (deed.target, deed.to):
+        if isinstance(element, Find):
+            element.filters_said()
 
 
 def _check_place(deed: Deed) -> None:
-    point = [name for name in ("x", "y", "capture_id") if getattr(deed, name) is not None]
+    said = [name for name in ("x", "y", "capture_id") if getattr(deed, name) is not None]
     ends = deed.to_x is not None  # a drag from an element to a place needs the picture alone
-    if deed.target is not None and point and not (ends and point == ["capture_id"]):
+    if deed.target is not None and said and not (ends and said == ["capture_id"]):
         raise InvalidRequest("name a target or a place, not both")
-    if deed.target is None and len(point) not in ({0, 3} if deed.do == "release" else {3}):
+    if deed.target is None and len(said) not in ({0, 3} if deed.do == "release" else {3}):
         raise InvalidRequest(f"{deed.do} needs a target, or x, y and the capture_id of the picture they are in")
 
 
@@ -201,15 +204,17 @@ async def _aim(context: Context, deed: Deed) -> dict[str, Any]:
     if deed.target is not None:
         return await target(context, deed.target, deed)
     if _RULES[deed.do].takes >= _POINT:
-        return {"kind": "none"} if deed.capture_id is None else _point(deed.capture_id, deed.x, deed.y)
+        return {"kind": "none"} if deed.capture_id is None else _place(deed)
     if deed.do in {"launch_app", "release_all", "physical_state"}:
         return {"kind": "none"}
     return {"kind": "surface", "ref": await surface_of(context, deed)}
 
 
-def _point(capture_id: str | None, x: int | None, y: int | None, space: Space = "screenshot") -> dict[str, Any]:
-    # All three are given where a place is (`check`); the daemon refuses an empty id.
-    return point(capture_id or "", x or 0, y or 0, space)
+def _place(deed: Deed) -> dict[str, Any]:
+    """Return the place a deed names, in the picture it names."""
+    if deed.capture_id is None or deed.x is None or deed.y is None:
+        raise InvalidRequest(f"{deed.do} needs x, y and the capture_id of the picture they are in")
+    return point(deed.capture_id, deed.x, deed.y)
 
 
 def _is_plain(deed: Deed) -> bool:
@@ -218,12 +223,12 @@ def _is_plain(deed: Deed) -> bool:
 
 async def _plain_click(context: Context, deed: Deed) -> Prepared:
     """A plain click on something pressable is sent to the element itself, once; on anything else it is a click."""
-    point = _point(deed.capture_id, deed.x, deed.y)
-    found = await context.ask("at", {"point": point})
+    place = _place(deed)
+    found = await context.ask("at", {"point": place})
     context.window = str(found["surface"])
     if found.get("pressable"):
         return Prepared({"kind": "invoke"}, found["element"]["ref"])
-    return Prepared({"kind": "click"}, point)
+    return Prepared({"kind": "click"}, place)
 
 
 async def _select_text(context: Context, deed: Deed) -> Prepared:
@@ -256,14 +261,16 @@ async def _whole_text(context: Context, surface: str, label: str) -> str:
 async def _drop(context: Context, deed: Deed) -> dict[str, Any]:
     """Return the place a drag ends at; an element's is the middle of it, in a picture of its window taken now."""
     if deed.to is None or isinstance(deed.to, bool):
-        return _point(deed.capture_id, deed.to_x, deed.to_y)
+        if deed.capture_id is None or deed.to_x is None or deed.to_y is None:
+            raise InvalidRequest("to_x and to_y need the capture_id of the picture they are in")
+        return point(deed.capture_id, deed.to_x, deed.to_y)
     found = await one_of(context, deed.to, deed)
     bounds = found.get("bounds")
     if bounds is None:
         raise InvalidRequest("what it is to be dragged to has no place on the screen", fix="name a place: to_x, to_y")
     capture = (await context.ask("screenshot", {"surface": found["surface"]}))["capture"]
     x, y, width, height = bounds
-    return _point(capture["capture_id"], x + width // 2, y + height // 2, "desktop")
+    return point(capture["capture_id"], x + width // 2, y + height // 2, "desktop")
 
 
 async def surface_meant(context: Context, deed: Deed) -> str:
