@@ -97,15 +97,22 @@ async def _next_page(parts: Parts, session: Session, args: p.ReadTable) -> dict[
     meaning = session.shown.meaning(args.label)
     if meaning.node.role not in TABLE_ROLES:
         return None
-    surface, observer = await desk_of(session).surface(meaning.surface_id)
+    desk = desk_of(session)
+    surface, observer = await desk.surface(meaning.surface_id)
     parts.authority.check_read(session, surface)
+    # A new title may be one that policy closes.
+    now = next((one for one in await desk.siblings(surface) if one.surface_id == surface.surface_id), None)
+    if now is None:
+        return None
+    desk.update(now)
+    parts.authority.check_read(session, now)
     check_readable(meaning.node)
     found = await observer.table(meaning.surface_id, meaning.node.handle, args.row_start, args.rows)
     if found is None:
         return None
     seen = session.latest.get(meaning.surface_id)
     generation = 0 if seen is None else seen.generation
-    return _table_value(parts, session, surface, generation, args.label, meaning.node, found)
+    return _table_value(parts, session, now, generation, args.label, meaning.node, found)
 
 
 def _table_value(
