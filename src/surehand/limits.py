@@ -70,6 +70,7 @@ RENDER_NODES_MAX: Final = 2000
 RENDER_OPENED_NODES_MAX: Final = 120  # of a window that an effect opened: a dialog whole, of more the beginning
 RENDER_BYTES_MAX: Final = 120 * 1024
 RENDER_FIELD_BYTES_MAX: Final = 256
+SHOWN_FORMS_MAX: Final = 256  # texts of one session of which is known in which form they were given
 RENDER_TOKENS_MIN: Final = 200  # the window's line and the count of what is left out always fit
 RENDER_TOKENS_MAX: Final = 100_000  # more than the bytes that fit
 #: Of more neighbours out of sight than the first number only the first and last so many are shown; fewer still where

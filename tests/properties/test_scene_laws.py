@@ -208,7 +208,7 @@ def test_the_text_form_is_deterministic_bounded_and_cannot_be_forged(seed, nodes
     lines = text.split("\n")
     quoted = r'"(?:[^"\\]|\\["\\nrt]|\\u[0-9a-f]{4}|\\u\{[0-9a-f]+\})*"'
     words = rf'( {quoted})?( [a-z]+={quoted}| [a-z]+=[^ "]+| [a-z]+)*'
-    grammar = re.compile(rf" *\[e\d+\] [a-z]+{words}( … [0-9]+ more elements: use query)?")
+    grammar = re.compile(rf" *\[e\d+\] [a-z]+{words}( … [0-9]+ more elements: use query or scope)?")
     joined = re.compile(rf" *(hidden: )?\[e\d+\] [a-z]+{words}:?( \|? ?\[e\d+\]( [a-z]+)?{words})*( … .*)?")
     marked = lines[-1].startswith("…")
     rendering = render(scene, options)
@@ -220,7 +220,7 @@ def test_the_text_form_is_deterministic_bounded_and_cannot_be_forged(seed, nodes
     assert len(lines) <= len(rendering.lines) <= nodes_max + marked
     assert len(text.encode()) <= limits.RENDER_BYTES_MAX
     assert rendering.omitted == len(prune(scene.tree).places) - (len(rendering.lines) - marked)
-    assert rendering.omitted == sum(map(int, re.findall(r"… (\d+) more elements: use query$", text, re.MULTILINE)))
+    assert rendering.omitted == sum(map(int, re.findall(r"… (\d+) more elements: use query or scope$", text, re.MULTILINE)))
     for node in scene.tree.nodes:
         if node.secret and node.value:
             assert "hunter2" not in text

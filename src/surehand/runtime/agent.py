@@ -89,18 +89,22 @@ async def surfaces(parts: Parts, session: Session, args: p.Where) -> dict[str, A
 
 async def observe(parts: Parts, session: Session, args: p.Observe) -> dict[str, Any]:
     """Observe one window."""
-    surface = await one_surface(parts, session, args)
+    where: p.Where = args
+    if args.scope is not None and args.surface is None and args.app is None:
+        where = p.Where(surface=session.shown.meaning(args.scope).surface_id)
+    surface = await one_surface(parts, session, where)
     settled = "settled"
     if args.after_generation is not None:
         await _newer(parts, session, surface, args)
     elif args.settle:
-        settled = await settle(desk_of(session).observer_of(surface.surface_id), surface.surface_id, parts.clock)
+        desk = desk_of(session)
+        observer = desk.observer_of(surface.surface_id)
+        settled = await settle(observer, surface.surface_id, parts.clock, desk.effect_at_ms)
     scene = await parts.scenes.observe(session, surface.surface_id)
     base = None
     if args.base is not None and not args.full:
         base = session.scenes.get(args.base) or session.shown.scene(args.base)
-    value = _scene_value(scene, base, args)
-    session.shown.text(scene)
+    value = _scene_value(session, scene, base, args)
     parts.reads.note(session, scene.surface, "desktop.observe", value["text"], scene.generation)
     return {**value, "settled": settled}
 
@@ -117,21 +121,29 @@ async def _newer(parts: Parts, session: Session, surface: Surface, args: p.Obser
         await observer.changed(surface.surface_id, scene.tree.version, left_ms)
 
 
-def _scene_value(scene: Scene, base: Scene | None, args: p.Observe) -> dict[str, Any]:
-    options = RenderOptions(nodes_max=args.max_nodes)
+def _scene_value(session: Session, scene: Scene, base: Scene | None, args: p.Observe) -> dict[str, Any]:
+    form = RenderOptions(nodes_max=args.max_nodes, tokens_max=args.max_tokens, within=args.scope)
     value: dict[str, Any] = {
         "surface": surface_value(scene.surface),
         "scene_id": scene.scene_id,
         "generation": scene.generation,
         "complete": scene.tree.complete,
     }
-    if base is not None:
-        changed = diff(base, scene, options)
-        value.update(kind="full" if changed.full else "diff", text=changed.text)
-        if changed.reason:
-            value["reason"] = changed.reason
+    whole = render(scene, form)
+    value.update(kind="full", text=whole.text)
+    if args.base is not None and not args.full:
+        if base is not None and not session.shown.holds(base, form):
+            value["reason"] = "the earlier text was given in another form"
+        else:
+            changed = diff(base, scene, form)
+            value.update(kind="full" if changed.full else "diff", text=changed.text)
+            if changed.reason:
+                value["reason"] = changed.reason
+    if args.scope is None:
+        session.shown.text(scene, form)
     else:
-        value.update(kind="full", text=render(scene, options).text)
+        # A look at a part is no text of the window: a later diff stands on the one before.
+        session.shown.part(scene, whole.keys)
     if args.targets:
         value["targets"] = [target_value(scene, index) for index in range(len(scene.targets))]
     return value

@@ -156,8 +156,9 @@ async def _change(parts: Parts, session: Session, before: Scene, *, full: bool) 
 
 
 def _told(session: Session, before: Scene, scene: Scene, *, full: bool) -> dict[str, Any]:
-    changed = diff(None if full else before, scene)
-    session.shown.text(scene)
+    form = session.shown.form(scene.surface.surface_id)
+    changed = diff(None if full else before, scene, form)
+    session.shown.text(scene, form)
     return {
         "surface": scene.surface.surface_id,
         "scene_id": scene.scene_id,
@@ -192,5 +193,5 @@ async def _opened(parts: Parts, session: Session, surface: Surface) -> dict[str,
         scene = await parts.scenes.observe(session, surface.surface_id)
     except SurehandError as error:
         return {**value, "error": error.to_value()}
-    session.shown.text(scene)
+    session.shown.text(scene, _OPENED)
     return {**value, "scene_id": scene.scene_id, "generation": scene.generation, "text": render(scene, _OPENED).text}

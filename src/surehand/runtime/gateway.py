@@ -415,6 +415,8 @@ class Gateway:
                     dispatched = await actor.perform(attempt)
                 except StopInput as stop:
                     dispatched = Dispatched(status="sent", route=actor.backend, detail=str(stop))
+                finally:
+                    desk.effect_at_ms = self.clock.monotonic_ms()
                 _check_entered(attempt)
                 run.operation = run.operation.through(_H.DEADLINE_HELD, _H.ENTERED, _H.RETURNED)
                 known = await self._known(run, attempt, dispatched, seen)

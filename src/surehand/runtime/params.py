@@ -28,11 +28,16 @@ class Where(Record, frozen=True, kw_only=True):
 
 
 class Observe(Where, frozen=True, kw_only=True):
-    """One observation. `base` names an earlier scene of this session to give a diff against."""
+    """One observation. `base` names an earlier scene of this session to give a diff against.
 
+    `scope` names an element, to be shown alone with all that is inside it.
+    """
+
+    scope: str | None = None
     base: str | None = None
     full: bool = False
     max_nodes: int = limits.RENDER_NODES_DEFAULT
+    max_tokens: int | None = None
     after_generation: int | None = None
     timeout_ms: int = limits.SETTLE_CAP_MS
     targets: bool = False
@@ -40,6 +45,10 @@ class Observe(Where, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         check_range("max_nodes", self.max_nodes, 1, limits.RENDER_NODES_MAX)
+        if self.max_tokens is not None:
+            check_range("max_tokens", self.max_tokens, limits.RENDER_TOKENS_MIN, limits.RENDER_TOKENS_MAX)
+        if self.scope is not None:
+            check_identifier("scope", self.scope)
         check_range("timeout_ms", self.timeout_ms, 0, limits.WAIT_MS_MAX)
 
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal
 
+from surehand import limits
 from surehand.core.scene.labels import LabelTable
 from surehand.errors import AuthorityDenied, SurehandError, Unavailable, WindowNotFound
 from surehand.model.scene import Scene, Surface
@@ -43,6 +44,8 @@ class Desk:
     closers: list[Callable[[], Awaitable[None]]] = field(default_factory=list)
     opt_ins: tuple[str, ...] = ()
     generation: str = ""
+    #: When anything was last done to it, by the daemon's clock; long ago when nothing was.
+    effect_at_ms: int = -limits.SETTLE_MIN_MS
     #: Windows of applications that did not answer when the windows were listed last.
     silent: dict[str, Surface] = field(default_factory=dict)
     #: Pointer and keyboard belong to one operation at a time; input of two would interleave.

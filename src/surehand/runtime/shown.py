@@ -16,6 +16,7 @@ from typing import Any, Final, NamedTuple
 from surehand import limits
 from surehand.core.scene.describe import closest
 from surehand.core.scene.fence import index_of_label
+from surehand.core.scene.render import DEFAULTS, RenderOptions, render
 from surehand.errors import StaleTarget, TargetNotFound
 from surehand.model.scene import Node, Scene, SceneTarget
 
@@ -48,20 +49,45 @@ class Before:
 class Shown:
     """The last text of each window, and matches of queries since."""
 
+    #: In which form that text was given, by scene; also of some texts before.
+    forms: dict[str, RenderOptions] = field(default_factory=dict)
     scenes: dict[str, Scene] = field(default_factory=dict)
     matches: dict[str, Meaning] = field(default_factory=dict)
     #: Every window the session was told of; None before it was told of any.
     windows: set[str] | None = None
 
-    def text(self, scene: Scene) -> None:
+    def text(self, scene: Scene, form: RenderOptions = DEFAULTS) -> None:
         """A text of this scene, whole or as a diff, left the host."""
         surface_id = scene.surface.surface_id
+        self.forms.pop(scene.scene_id, None)
+        self.forms[scene.scene_id] = form
+        while len(self.forms) > limits.SHOWN_FORMS_MAX:
+            del self.forms[next(iter(self.forms))]
         self.scenes[surface_id] = scene
         self.matches = {label: found for label, found in self.matches.items() if found.surface_id != surface_id}
 
     def scene(self, scene_id: str) -> Scene | None:
         """Return a scene whose text was the last of its window, however long ago."""
         return next((scene for scene in self.scenes.values() if scene.scene_id == scene_id), None)
+
+    def form(self, surface_id: str) -> RenderOptions:
+        """Return the form in which the window's last text was given."""
+        scene = self.scenes.get(surface_id)
+        return DEFAULTS if scene is None else self.forms.get(scene.scene_id, DEFAULTS)
+
+    def holds(self, base: Scene, form: RenderOptions) -> bool:
+        """Return whether the caller was given this very text, so that a diff can stand on it."""
+        given = self.forms.get(base.scene_id)
+        if given is None or given.within != form.within:
+            return False
+        return given == form or render(base, given).text == render(base, form).text
+
+    def part(self, scene: Scene, labels: Iterable[str]) -> None:
+        """Elements of this scene left the host, and not its whole text."""
+        wanted = set(labels)
+        for index, target in enumerate(scene.targets):
+            if target.label in wanted:
+                self.match(scene, index)
 
     def match(self, scene: Scene, index: int) -> None:
         """One element of this scene left the host by itself."""
@@ -106,6 +132,7 @@ class Shown:
 
     def clear(self) -> None:
         """Nothing that was shown may be named any more."""
+        self.forms.clear()
         self.scenes.clear()
         self.matches.clear()
 

@@ -26,9 +26,17 @@ from surehand.runtime.views import target_value
 _LOOK_MS: Final = 100
 
 
-async def settle(observer: Observer, surface_id: str, clock: Clock) -> str:
-    """Wait until a window is at rest; return `settled` or `possibly_unsettled`."""
+async def settle(observer: Observer, surface_id: str, clock: Clock, effect_at_ms: int | None = None) -> str:
+    """Wait until a window is at rest; return `settled` or `possibly_unsettled`.
+
+    Args:
+        observer: Who reads the window.
+        surface_id: The window.
+        clock: Of the same time as `effect_at_ms`.
+        effect_at_ms: When its desktop was last acted upon; now when None.
+    """
     started = clock.monotonic_ms()
+    effect_at = started if effect_at_ms is None else effect_at_ms
     while True:
         try:
             version = (await observer.read(surface_id)).version
@@ -36,9 +44,11 @@ async def settle(observer: Observer, surface_id: str, clock: Clock) -> str:
             # It closed, or does not answer; whoever reads it next says so.
             return "possibly_unsettled"
         last_event_ms_ago, busy = observer.busy(surface_id)
+        now = clock.monotonic_ms()
         answer = settling.settle(
             started_ms=started,
-            now_ms=clock.monotonic_ms(),
+            now_ms=now,
+            effect_ms_ago=now - effect_at,
             last_event_ms_ago=last_event_ms_ago,
             busy=busy,
         )

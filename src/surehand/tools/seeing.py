@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterable
 from typing import Annotated, Any, Final
 
 from msgspec import Meta
@@ -30,8 +32,13 @@ class OfApp(Record, frozen=True, kw_only=True):
 class Observe(Where, frozen=True, kw_only=True):
     """One look at a window."""
 
+    scope: Annotated[str | None, Meta(description="only what is inside this element, whole")] = None
     full: Annotated[bool, Meta(description="the whole text again instead of what changed")] = False
     max_nodes: Annotated[int, Meta(ge=1, le=limits.RENDER_NODES_MAX)] = limits.RENDER_NODES_DEFAULT
+    max_tokens: Annotated[
+        Annotated[int, Meta(ge=limits.RENDER_TOKENS_MIN, le=limits.RENDER_TOKENS_MAX)] | None,
+        Meta(description="what matters most within so many"),
+    ] = None
     after_generation: Annotated[int | None, Meta(description="wait for a newer one")] = None
     timeout_ms: Annotated[int, Meta(ge=0, le=limits.WAIT_MS_MAX)] = limits.SETTLE_CAP_MS
 
@@ -85,25 +92,23 @@ async def list_windows(context: Context, args: OfApp) -> Answer:
 
 
 async def observe(context: Context, args: Observe) -> Answer:
-    """Return a window's text, or what changed since the last text of it."""
-    meant = scope(context, args)
-    params: dict[str, Any] = {**meant, "max_nodes": args.max_nodes, "full": args.full, "settle": True}
-    base = context.texts.get(meant.get("surface", ""))
-    if base is not None and not args.full:
-        params["base"] = base
-    if args.after_generation is not None:
-        params |= {"after_generation": args.after_generation, "timeout_ms": args.timeout_ms}
-    found = await context.ask(
-        "observe", params, wait_ms=limits.APP_READ_MS_MAX + max(args.timeout_ms, limits.SETTLE_BUSY_CAP_MS)
-    )
+    """Return a window's text, or what changed since the last text of it, or the text of one part."""
+    wait_ms = limits.APP_READ_MS_MAX + max(args.timeout_ms, limits.SETTLE_BUSY_CAP_MS)
+    found = await context.ask("observe", _observe_params(context, args), wait_ms=wait_ms)
     surface = found["surface"]
-    context.seen(surface["surface_id"], found["scene_id"])
+    if args.scope is None:
+        context.seen(surface["surface_id"], found["scene_id"])
+    else:
+        # A diff still stands on the window's own last text.
+        context.window = surface["surface_id"]
     data = {
         "window": surface["surface_id"],
         "generation": found["generation"],
         "kind": found["kind"],
         "text": found["text"],
     }
+    if "reason" in found:
+        data["reason"] = found["reason"]
     notes = []
     if not found["complete"]:
         notes.append("some of the window could not be read")
@@ -112,6 +117,23 @@ async def observe(context: Context, args: Observe) -> Answer:
     if notes:
         data["notes"] = notes
     return Answer(data, "\n".join([found["text"], *notes]))
+
+
+def _observe_params(context: Context, args: Observe) -> dict[str, Any]:
+    # In which window a part was shown the daemon knows.
+    named = args.scope is None or args.window is not None or args.app is not None
+    meant = scope(context, args) if named else {}
+    params: dict[str, Any] = {**meant, "max_nodes": args.max_nodes, "full": args.full, "settle": True}
+    if args.max_tokens is not None:
+        params["max_tokens"] = args.max_tokens
+    base = context.texts.get(meant.get("surface", ""))
+    if args.scope is not None:
+        params["scope"] = args.scope
+    elif base is not None and not args.full:
+        params["base"] = base
+    if args.after_generation is not None:
+        params |= {"after_generation": args.after_generation, "timeout_ms": args.timeout_ms}
+    return params
 
 
 async def query(context: Context, args: Search) -> Answer:
@@ -125,35 +147,49 @@ async def query(context: Context, args: Search) -> Answer:
     }
     found = await context.ask("query", params)
     surfaces = {one["scene_id"]: one["surface"] for one in found["scenes"]}
-    matches = []
-    lines = []
-    for match in found["matches"]:
-        entry = {name: match[name] for name in ("label", "role", "name", "value", "context") if match.get(name)}
-        states = [state for state in ("checked", "selected", "expanded", "focused") if state in match["states"]]
-        if "enabled" not in match["states"]:
-            states.append("disabled")
-        if states:
-            entry["states"] = states
-        entry["window"] = surfaces.get(match["ref"]["scene_id"])
-        matches.append(entry)
-        lines.append(_match_line(entry))
+    matches = [_match(match, surfaces.get(match["ref"]["scene_id"])) for match in found["matches"]]
     if len(surfaces) == 1:
         context.window = next(iter(surfaces.values()))
+    lines = []
+    for window, of_window in itertools.groupby(matches, lambda match: match["window"]):
+        if len(surfaces) > 1:
+            lines.append(f"window {window}:")
+        lines += _joined(of_window)
     if found["truncated"]:
         lines.append("… more; say more, or raise limit")
     data = {"matches": matches, "truncated": found["truncated"]}
     return Answer(data, "\n".join(lines) or "nothing matches")
 
 
-def _match_line(entry: dict[str, Any]) -> str:
-    parts = [f"[{entry['label']}] {entry['role']}"]
-    if "name" in entry:
-        parts.append(quoted(entry["name"]))
-    if "value" in entry:
-        parts.append(f"value={quoted(entry['value'])}")
-    if "context" in entry:
-        parts.append(f"in={quoted(entry['context'])}")
-    return " ".join([*parts, *entry.get("states", ())])
+def _match(match: dict[str, Any], window: str | None) -> dict[str, Any]:
+    entry = {name: match[name] for name in ("label", "role", "name", "value", "context") if match.get(name)}
+    if entry.get("value") == entry.get("name"):
+        entry.pop("value", None)
+    states = [] if "enabled" in match["states"] else ["disabled"]
+    states += [state for state in ("checked", "selected", "expanded", "focused") if state in match["states"]]
+    if "showing" not in match["states"]:
+        states.append("hidden")
+    if states:
+        entry["states"] = states
+    entry["window"] = window
+    return entry
+
+
+def _joined(matches: Iterable[dict[str, Any]]) -> list[str]:
+    """Return elements as a window's text has them; `in` is all that they are in."""
+    from surehand.core.scene.packing import pack  # noqa: PLC0415 - not needed by every call
+
+    lines = []
+    for entry in matches:
+        words = [f"[{entry['label']}] {entry['role']}"]
+        if name := entry.get("name", "").strip(" "):
+            words.append(quoted(name))
+        if "value" in entry:
+            words.append(f"value={quoted(entry['value'])}")
+        if "context" in entry:
+            words.append(f"in={quoted(entry['context'])}")
+        lines.append(" ".join([*words, *entry.get("states", ())]))
+    return [line.text for line in pack(lines)]
 
 
 TOOLS: Final = (
@@ -180,8 +216,9 @@ TOOLS: Final = (
         name="observe",
         title="Look at a window",
         description=(
-            'A window as text, one element a line: [label] role "name" value states. Act on the labels. '
-            "Seen before, it is what changed since (lines ~ changed, + added, - removed)."
+            'A window as text: [label] role "name" value states, two spaces deeper for what is inside. In one line: '
+            "a row or menu: its parts; neighbours of one role; a | b of one row. Act on the labels. "
+            "Seen before, it is what changed since (~ is now, + after e7, - gone)."
         ),
         kind="read",
         args=Observe,

@@ -9,7 +9,7 @@ A diff is text, one operation a line:
     ~   [e7] button "Save" disabled
     + e7   [e44] button "New"
     + e44   [e45] listitem in="dave": [e46] button "Open"
-    … 12 more elements: use query
+    … 12 more elements: use query or scope
 
 `diff` names the generation and digest of the text it applies to, and the new generation. `=` replaces the window's
 line where more than the generation changed. `-` removes elements, `a..b` being those from a to b as they stand. `>`

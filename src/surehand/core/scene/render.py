@@ -132,7 +132,9 @@ def _render(scene: Scene, options: RenderOptions) -> Rendering:
         within = found
     writer = _Writer(scene, prune(scene.tree, within), options)
     # The window's own line stands for the top of its tree, and not for the top of a part of it.
-    chosen = [which for which in windowed(scene, writer.shown) if which or within]
+    # A part that is asked for is not cut in its turn.
+    worth = range(len(writer.shown.places)) if within else windowed(scene, writer.shown)
+    chosen = [which for which in worth if which or within]
     if options.tokens_max is not None:
         return writer.within_budget(chosen, options.tokens_max)
     lines_max = options.nodes_max - (0 if within else 1)
@@ -141,7 +143,7 @@ def _render(scene: Scene, options: RenderOptions) -> Rendering:
 
 def marker(omitted: int) -> str:
     """Return how the text form says that so many elements are not shown where it stands."""
-    return f"{OMISSION}{omitted} more elements: use query"
+    return f"{OMISSION}{omitted} more elements: use query or scope"
 
 
 class _Writer:

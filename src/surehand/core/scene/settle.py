@@ -1,8 +1,9 @@
 """Whether a window has come to rest after something happened (spec §8.6).
 
-At rest: at least `SETTLE_MIN_MS` passed, the window's last event is `SETTLE_QUIET_MS` old or older, and it does not
-say that it is busy. Not at rest by `SETTLE_CAP_MS`, or `SETTLE_BUSY_CAP_MS` while it is busy: possibly unsettled,
-which is an answer and not an error. The time limit wins over quiet. Reads no clock.
+At rest: the last effect is at least `SETTLE_MIN_MS` ago, the window's last event `SETTLE_QUIET_MS` or more, and it does
+not say that it is busy: a window that is at rest already is not waited for. Not at rest by `SETTLE_CAP_MS`, or
+`SETTLE_BUSY_CAP_MS` while it is busy: possibly unsettled, which is an answer and not an error. The time limit wins over
+quiet. Reads no clock.
 
 `differs` says whether an effect can be seen: by what the text form shows, and not by where the focus went, which an
 attempt moves by itself.
@@ -28,12 +29,13 @@ class Settle(NamedTuple):
     wait_ms: int
 
 
-def settle(*, started_ms: int, now_ms: int, last_event_ms_ago: int, busy: bool) -> Settle:
+def settle(*, started_ms: int, now_ms: int, effect_ms_ago: int, last_event_ms_ago: int, busy: bool) -> Settle:
     """Return whether to wait on.
 
     Args:
         started_ms: When the waiting began.
         now_ms: Now, by the same clock.
+        effect_ms_ago: Age of the last effect on the window's desktop; a large number when there was none.
         last_event_ms_ago: Age of the window's last event; a large number when there was none.
         busy: Whether the window says that it is loading.
     """
@@ -41,7 +43,7 @@ def settle(*, started_ms: int, now_ms: int, last_event_ms_ago: int, busy: bool) 
     cap = limits.SETTLE_BUSY_CAP_MS if busy else limits.SETTLE_CAP_MS
     if elapsed >= cap:
         return Settle("possibly_unsettled", 0)
-    least = limits.SETTLE_MIN_MS - elapsed
+    least = limits.SETTLE_MIN_MS - max(0, effect_ms_ago)
     quiet = limits.SETTLE_QUIET_MS - max(0, last_event_ms_ago)
     if not busy and least <= 0 and quiet <= 0:
         return Settle("settled", 0)

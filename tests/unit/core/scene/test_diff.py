@@ -101,7 +101,7 @@ def test_the_omission_marker_follows_the_text():
     window = Window(40)
     window.box.children.insert(0, El("button", "new"))
     lines = window.change(nodes_max=10)
-    assert lines[-1] == "… 34 more elements: use query"
+    assert lines[-1] == "… 34 more elements: use query or scope"
     del window.box.children[5:]
     assert not any(line.startswith("…") for line in window.change(nodes_max=10))
 
@@ -227,7 +227,7 @@ def test_another_number_left_out_costs_the_line_it_stands_at():
     rows.children.insert(20, El("button", "new", states=shut))
     scene = watcher.observe()
     change = diff(base, scene)
-    assert change.text.split("\n")[1:] == ['~     [e10] button "7" hidden … 29 more elements: use query']
+    assert change.text.split("\n")[1:] == ['~     [e10] button "7" hidden … 29 more elements: use query or scope']
     assert apply(render_text(base), change.text) == render_text(scene)
 
 

@@ -39,8 +39,8 @@ def test_the_second_of_a_name_begins_the_next_row():
 
 
 def test_a_count_of_what_is_left_out_ends_its_line():
-    lines = ['  [e1] button "A"', '  [e2] button "B" … 3 more elements: use query', '  [e6] button "C"']
-    assert joined(*lines) == ['  [e1] button "A" [e2] "B" … 3 more elements: use query', '  [e6] button "C"']
+    lines = ['  [e1] button "A"', '  [e2] button "B" … 3 more elements: use query or scope', '  [e6] button "C"']
+    assert joined(*lines) == ['  [e1] button "A" [e2] "B" … 3 more elements: use query or scope', '  [e6] button "C"']
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_no_name_takes_a_line_apart(name):
         '  [e1] button "A"[e2] "B"',
         '  [e1] button "A',
         "  [e1] button [x]",
-        "… 3 more elements: use query",
+        "… 3 more elements: use query or scope",
         "  hidden: ",
     ],
 )

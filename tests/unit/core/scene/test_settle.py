@@ -8,8 +8,10 @@ from surehand import limits
 from surehand.core.scene.settle import settle
 
 
-def at(elapsed: int, quiet: int, *, busy: bool = False):
-    return settle(started_ms=1_000, now_ms=1_000 + elapsed, last_event_ms_ago=quiet, busy=busy)
+def at(elapsed: int, quiet: int, *, busy: bool = False, effect: int | None = None):
+    """Ask after an effect, which was when the waiting began if `effect` does not say how long ago."""
+    ago = elapsed if effect is None else effect
+    return settle(started_ms=1_000, now_ms=1_000 + elapsed, effect_ms_ago=ago, last_event_ms_ago=quiet, busy=busy)
 
 
 @pytest.mark.parametrize(
@@ -30,6 +32,20 @@ def at(elapsed: int, quiet: int, *, busy: bool = False):
 )
 def test_the_answer_at_each_limit_and_one_before(elapsed, quiet, busy, status):
     assert at(elapsed, quiet, busy=busy).status == status
+
+
+@pytest.mark.parametrize(
+    ("effect", "quiet", "busy", "status"),
+    [
+        (limits.SETTLE_MIN_MS, limits.SETTLE_QUIET_MS, False, "settled"),
+        (limits.SETTLE_MIN_MS - 1, limits.SETTLE_QUIET_MS, False, "wait"),
+        (limits.SETTLE_MIN_MS, limits.SETTLE_QUIET_MS - 1, False, "wait"),
+        (10_000, 10_000, True, "wait"),
+        (-5, 10_000, False, "wait"),
+    ],
+)
+def test_a_window_at_rest_is_not_waited_for(effect, quiet, busy, status):
+    assert at(0, quiet, busy=busy, effect=effect).status == status
 
 
 def test_the_time_to_wait_ends_where_the_answer_can_change():

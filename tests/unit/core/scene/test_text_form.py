@@ -132,7 +132,7 @@ def test_as_many_elements_as_asked_for_and_no_marker_when_all_fit(count):
     root.children.append(El("button", "one too many"))
     lines = text(root, nodes_max=count)
     assert len(unpack(lines[1:-1])) == count - 1
-    assert lines[-1] == "… 1 more elements: use query"
+    assert lines[-1] == "… 1 more elements: use query or scope"
 
 
 def test_the_number_of_elements_is_bounded():
@@ -151,7 +151,7 @@ def test_the_bytes_are_bounded_and_the_marker_counts_inside_them():
     root = El("window", "W", *(El("button", long, description=long + "x", value=long + "y") for _ in range(1999)))
     rendering = render(Watcher(root).observe(), RenderOptions(nodes_max=2000))
     assert limits.RENDER_BYTES_MAX - 900 < len(rendering.text.encode()) <= limits.RENDER_BYTES_MAX
-    assert rendering.lines[-1] == f"… {rendering.omitted} more elements: use query"
+    assert rendering.lines[-1] == f"… {rendering.omitted} more elements: use query or scope"
     assert rendering.omitted == 2000 - (len(rendering.lines) - 1)
     assert sum(line.startswith("…") for line in rendering.lines) == 1
 
@@ -359,9 +359,9 @@ def test_of_a_long_run_out_of_sight_the_ends_are_shown_and_the_rest_is_counted(c
     shown = [line.split('"')[1] for line in rendering.lines[3:]]
     assert shown == (names if not left_out else [*names[:8], *names[-4:]])
     assert rendering.omitted == left_out
-    assert rendering.text.count("more elements: use query") == bool(left_out)
+    assert rendering.text.count("more elements: use query or scope") == bool(left_out)
     if left_out:
-        assert rendering.lines[10].endswith(f'"7" hidden … {left_out} more elements: use query')
+        assert rendering.lines[10].endswith(f'"7" hidden … {left_out} more elements: use query or scope')
 
 
 def test_what_has_the_focus_or_is_selected_is_shown_wherever_it_is():
@@ -382,7 +382,7 @@ def test_rows_out_of_sight_are_left_out_whole():
             child.drop_states("showing")
     lines = text(El("window", "W", El("list", "", *rows)))
     assert len(lines) == 2 + 12
-    assert lines[9] == '    [e24] listitem in="p7" hidden: [e26] button "Open" … 56 more elements: use query'
+    assert lines[9] == '    [e24] listitem in="p7" hidden: [e26] button "Open" … 56 more elements: use query or scope'
 
 
 def test_what_lies_beside_its_scrolled_area_is_out_of_sight_though_the_toolkit_says_it_shows():
@@ -429,7 +429,7 @@ def test_the_smallest_budget_holds_for_the_longest_title_and_says_what_is_left_o
     root = El("window", '"\u202e' * 400, *(El("button", "漢" * 300, description="字" * 300) for _ in range(50)))
     rendering = render(Watcher(root).observe(), RenderOptions(tokens_max=limits.RENDER_TOKENS_MIN))
     assert tokens(rendering.text) <= limits.RENDER_TOKENS_MIN
-    assert rendering.lines[-1] == "… 50 more elements: use query"
+    assert rendering.lines[-1] == "… 50 more elements: use query or scope"
 
 
 def test_a_budget_has_bounds():
