@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import struct
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
+import xcffib
+import xcffib.xproto
 
 from surehand import limits
 from surehand.adapters.x11.screen import X11Screen
+from surehand.adapters.x11.windows import Snapshot
 from surehand.errors import Unavailable, WindowNotFound
 from tests.desktop.x11_support import Clock, Display, Painter, display, surface, until_async, window
 
@@ -84,6 +89,49 @@ async def test_raising_moving_renaming_and_closing_show_at_once(shared: Display,
 
     await until_async(gone, "closed window")
     two.close()
+
+
+async def test_those_who_ask_at_once_share_a_look_and_who_asks_later_gets_another(screen: X11Screen) -> None:
+    looks = 0
+    tracker = screen._parts()[0]
+    refresh = tracker.refresh
+
+    def counted() -> Snapshot:
+        nonlocal looks
+        looks += 1
+        return refresh()
+
+    tracker.refresh = counted  # type: ignore[method-assign]
+    held, go = threading.Event(), threading.Event()
+    blocked = screen._thread.start(lambda _: (held.set(), go.wait(5)))
+    held.wait(5)
+    asking = [asyncio.create_task(screen.refresh()) for _ in range(5)]
+    await asyncio.sleep(0)
+    go.set()
+    await asyncio.gather(blocked, *asking)
+    assert looks == 1
+    await screen.refresh()
+    assert looks == 2
+
+
+async def test_a_property_that_tells_nothing_of_a_window_costs_no_look(shared: Display, screen: X11Screen) -> None:
+    one = Painter(shared.name, "telling", (100, 100, 200, 150), 0xFF)
+    await window(screen, "telling")
+    told = asyncio.Event()
+    screen.on_change(told.set)
+
+    def write(name: str) -> None:
+        core = one.conn.core
+        kinds = [core.InternAtom(False, len(text), text).reply().atom for text in (name, "UTF8_STRING")]
+        core.ChangeProperty(xcffib.xproto.PropMode.Replace, one.id, *kinds, 8, 4, b"told")
+        one.conn.flush()
+
+    write("_SOMETHING")
+    await screen.refresh()
+    assert not told.is_set()
+    write("_NET_WM_NAME")
+    await asyncio.wait_for(told.wait(), 5)
+    one.close()
 
 
 async def test_a_claimed_pid_is_not_believed(shared: Display, screen: X11Screen) -> None:
