@@ -25,7 +25,7 @@ from surehand import limits
 from surehand.core.wire.places import Places, places, state_dir
 from surehand.daemon.paths import Lease, prepare
 from surehand.daemon.peer import trust_of
-from surehand.daemon.server import harden, serve
+from surehand.daemon.server import harden, return_memory, serve
 from surehand.errors import InternalError, SurehandError, Unavailable
 from surehand.model.record import Record
 from surehand.signing.private_files import open_private, private_directory
@@ -82,6 +82,7 @@ async def _serve(options: ServeOptions, where: Places, word: _Word, announce: Ca
     from surehand.runtime.config import load  # noqa: PLC0415
 
     harden()
+    return_memory()
     refused = Refused(where)
     if not options.by_operator:
         refused.check()

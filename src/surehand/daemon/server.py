@@ -30,6 +30,7 @@ from surehand.errors import Unavailable
 
 _log: Final = logging.getLogger("surehand.daemon")
 _PR_SET_DUMPABLE: Final = 4
+_M_MMAP_THRESHOLD: Final = -3
 _CONNECTIONS_MAX: Final[dict[str, int]] = {
     "agent": limits.CONNECTIONS_MAX,
     "control": limits.CONTROL_CONNECTIONS_MAX,
@@ -43,6 +44,17 @@ def harden() -> None:
         raise OSError(ctypes.get_errno(), "prctl(PR_SET_DUMPABLE) failed")
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     os.umask(0o077)
+
+
+def return_memory() -> None:
+    """Have the C library give large blocks back to the system as soon as they are free.
+
+    By itself it moves the size from which it does so up to the largest block it ever freed. From then on trees and
+    replies lie between small things that stay, and the heap grows with every operation by what fits nowhere.
+    """
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    if mallopt is not None:  # other C libraries have other allocators, which need no such word
+        mallopt(_M_MMAP_THRESHOLD, limits.HEAP_BLOCK_BYTES_MAX)
 
 
 class Server:
