@@ -121,6 +121,7 @@ async def _since(parts: Parts, session: Session, seen: Before, *, full: bool) ->
 
 async def _at_rest(parts: Parts, session: Session, seen: Before) -> tuple[Surface, ...] | SurehandError:
     """Wait until the windows aimed at are at rest; return the windows there are then."""
+    desk = desk_of(session)
     for surface_id, scene in seen.scenes.items():
 
         async def changed(surface_id: str = surface_id, scene: Scene = scene) -> bool:
@@ -131,11 +132,13 @@ async def _at_rest(parts: Parts, session: Session, seen: Before) -> tuple[Surfac
             return any(one.surface_id not in seen.windows for one in windows)
 
         try:
-            observer = desk_of(session).observer_of(surface_id)
+            observer = desk.observer_of(surface_id)
             if seen.verified:
-                await settle_after(observer, surface_id, parts.clock, limits.SETTLE_VERIFIED_QUIET_MS)
+                await settle_after(
+                    observer, surface_id, parts.clock, limits.SETTLE_VERIFIED_QUIET_MS, desk.effect_at_ms
+                )
             else:
-                await come_to_rest(observer, surface_id, parts.clock, changed)
+                await come_to_rest(observer, surface_id, parts.clock, desk.effect_at_ms, changed)
         except SurehandError:
             continue  # closed, or silent; the look says which
     try:
@@ -188,8 +191,10 @@ async def _opened(parts: Parts, session: Session, surface: Surface) -> dict[str,
     """Describe a window that is new to the caller, with its text, once it has been filled."""
     value = surface_value(surface)
     try:
-        observer = desk_of(session).observer_of(surface.surface_id)
-        await settle_after(observer, surface.surface_id, parts.clock, limits.SETTLE_SEEN_QUIET_MS)
+        desk = desk_of(session)
+        observer = desk.observer_of(surface.surface_id)
+        quiet_ms = limits.SETTLE_SEEN_QUIET_MS
+        await settle_after(observer, surface.surface_id, parts.clock, quiet_ms, desk.effect_at_ms)
         scene = await parts.scenes.observe(session, surface.surface_id)
     except SurehandError as error:
         return {**value, "error": error.to_value()}

@@ -57,22 +57,23 @@ async def settle(observer: Observer, surface_id: str, clock: Clock, effect_at_ms
         await observer.changed(surface_id, version, answer.wait_ms)
 
 
-async def settle_after(observer: Observer, surface_id: str, clock: Clock, quiet_ms: int) -> None:
+async def settle_after(observer: Observer, surface_id: str, clock: Clock, quiet_ms: int, effect_at_ms: int) -> None:
     """Wait until what a known effect brings along has come: until the window has been quiet for a short span.
 
-    Every look is answered by the application itself, so what its handler did by then has been told.
+    Every look is answered by the application itself, so what its handler did by then has been told. Quiet counts from
+    the effect, or from the window's last event since.
     """
     started = clock.monotonic_ms()
     while True:
         version = (await observer.read(surface_id)).version
-        left_ms = quiet_ms - _quiet_ms(observer, surface_id, clock, started)
+        left_ms = quiet_ms - min(observer.busy(surface_id)[0], clock.monotonic_ms() - effect_at_ms)
         if left_ms <= 0 or clock.monotonic_ms() - started >= limits.SETTLE_VERIFIED_CAP_MS:
             return
         await observer.changed(surface_id, version, left_ms)
 
 
 async def come_to_rest(
-    observer: Observer, surface_id: str, clock: Clock, changed: Callable[[], Awaitable[bool]]
+    observer: Observer, surface_id: str, clock: Clock, effect_at_ms: int, changed: Callable[[], Awaitable[bool]]
 ) -> None:
     """Wait for what an effect that was not read back leads to.
 
@@ -83,7 +84,7 @@ async def come_to_rest(
     resting = asyncio.ensure_future(settle(observer, surface_id, clock))
     try:
         while not resting.done():
-            await settle_after(observer, surface_id, clock, limits.SETTLE_SEEN_QUIET_MS)
+            await settle_after(observer, surface_id, clock, limits.SETTLE_SEEN_QUIET_MS, effect_at_ms)
             if await changed():
                 return
             version = (await observer.read(surface_id)).version
@@ -98,10 +99,6 @@ async def come_to_rest(
     finally:
         resting.cancel()
         await asyncio.gather(resting, return_exceptions=True)
-
-
-def _quiet_ms(observer: Observer, surface_id: str, clock: Clock, started_ms: int) -> int:
-    return min(observer.busy(surface_id)[0], clock.monotonic_ms() - started_ms)
 
 
 async def wait_for(

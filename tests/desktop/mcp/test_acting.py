@@ -29,7 +29,11 @@ FIELD = {
     "gtk4": {"role": "text", "name": "Name"},
     "qt": {"role": "text", "name": "Name"},
 }
-CHECK = {"gtk3": ("togglebutton", "Bold"), "gtk4": ("switch", "Wi-Fi"), "qt": ("checkbox", "Bold")}
+CHECK = {
+    "gtk3": {"role": "togglebutton", "name": "Bold"},
+    "gtk4": {"name": "Wi-Fi"},
+    "qt": {"role": "checkbox", "name": "Bold"},
+}
 
 
 @pytest.fixture(scope="module")
@@ -91,8 +95,7 @@ async def test_set_value_is_read_back_and_the_diff_shows_it(agent: Agent) -> Non
 
 
 async def test_toggle_brings_to_a_state_and_back_again(agent: Agent) -> None:
-    role, name = CHECK[agent.app.toolkit]
-    label = await agent.label(role=role, name=name)
+    label = await agent.label(**CHECK[agent.app.toolkit])
     mark = agent.app.mark()
     for to in (True, True, False):
         answer = await agent.done("toggle", target=label, to=to)

@@ -120,3 +120,21 @@ async def test_matches_are_bounded_and_the_oldest_go_first() -> None:
     assert len(shown_now.matches) == limits.QUERY_RESULTS_MAX
     assert "e1000" not in shown_now.matches
     assert shown_now.meaning(target.label).node is node
+
+
+async def test_a_candidate_can_be_named_but_never_gives_a_shown_label_another_meaning() -> None:
+    world = World()
+    labels = await shown(world)
+    meant = world.session.shown.meaning(labels["save"])
+    world.app.change("save", name="Delete")
+    world.app.add(button("new", "Save"))
+    scene = await world.observe()
+    new = next(
+        target.label for node, target in zip(scene.tree.nodes, scene.targets, strict=True) if node.handle == "new"
+    )
+    lines = [f'[{labels["save"]}] button "Delete"', f'[{new}] button "Save"', "no label", "[e99999] button"]
+    world.session.shown.candidates([scene], {"candidates": lines})
+    assert world.session.shown.meaning(new).node.name == "Save"
+    assert world.session.shown.meaning(labels["save"]) == meant
+    with pytest.raises(TargetNotFound):
+        world.session.shown.meaning("e99999")
