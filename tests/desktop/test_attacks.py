@@ -96,7 +96,8 @@ async def test_a_name_cannot_forge_a_line_of_ours(on: On) -> None:  # noqa: F811
         await on.change("sync")
         after = await on.hand.call("observe", surface=on.surface)
         diff = await on.hand.call("observe", surface=on.surface, base=before["scene_id"])
-        assert len(after["text"].splitlines()) == len(before["text"].splitlines())
+        # A long name may take its element out of a line that it shared with others; never more than that.
+        assert len(after["text"].splitlines()) - len(before["text"].splitlines()) in {0, 1}
         for text in (after["text"], diff["text"]):
             assert "\u202e" not in text
             assert "\x1b" not in text

@@ -395,6 +395,9 @@ class Screen:
     async def stacking(self) -> tuple[dict[str, Any], ...]:
         return self.windows
 
+    async def monitors(self) -> tuple[dict[str, Any], ...]:
+        return ({"name": "screen", "bounds": [0, 0, 100, 100], "primary": True},)
+
     async def capture(self, surface: Any) -> tuple[Capture, bytes]:
         self.then()
         out = io.BytesIO()
