@@ -280,5 +280,7 @@ MCP_PROGRESS_MS: Final = 1_000  # a call that takes longer says so, this often
 MCP_SESSIONS_MAX: Final = 32  # sessions of one HTTP server, each a connection to the daemon
 MCP_IDLE_MS_MAX: Final = 600_000  # a session that nobody used for ten minutes holds nothing any more
 MCP_BODY_BYTES_MAX: Final = 4 * 1024 * 1024  # one HTTP request; above the largest legal action
+MCP_SUBSCRIPTIONS_MAX: Final = 64  # addresses one session follows, and streams of one server
+MCP_EVENTS_MAX: Final = 256  # told and not yet passed on; who is told that much reads again anyway
 MCP_CALLS_MAX: Final = 256  # calls of one file for `surehand call`
 MCP_CONFIG_BYTES_MAX: Final = 16 * 1024 * 1024  # a client's configuration; larger is something else

@@ -22,6 +22,7 @@ from mcp.shared.exceptions import MCPError
 
 from surehand import limits
 from surehand.errors import SurehandError
+from surehand.mcp.resources import Resources
 from surehand.mcp.sessions import ARGUMENT, META_KEY, Found, Sessions, token_of
 from surehand.tools.catalog import INSTRUCTIONS, UsageError, call, find_tool
 from surehand.tools.context import Progress, silent
@@ -94,7 +95,12 @@ def build(sessions: Sessions, tools: tuple[Tool, ...], version: str) -> Server[A
             return result(refusal(error))
 
     server: Server[Any] = Server(
-        NAME, version=version, instructions=INSTRUCTIONS, on_list_tools=list_tools, on_call_tool=call_tool
+        NAME,
+        version=version,
+        instructions=INSTRUCTIONS,
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
+        **Resources(sessions).handlers(),
     )
     # Nothing is traced; and state that a client hands back is refused unless it was sealed here.
     server.middleware[:] = [RequestStateBoundary(RequestStateSecurity.ephemeral(), default_audience=NAME)]

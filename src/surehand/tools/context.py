@@ -39,6 +39,7 @@ class _Seen:
         #: Ids of one session cannot be guessed by, or meant by, another.
         self.mark = secrets.token_hex(8)
         self.count = 0
+        self.closed = False
 
 
 class Context:
@@ -93,8 +94,14 @@ class Context:
         self._seen.window = surface
         self._seen.texts[surface] = scene_id
 
+    @property
+    def closed(self) -> bool:
+        """True once this session is over for good."""
+        return self._seen.closed
+
     async def close(self) -> None:
         """End the session; the daemon releases everything held for it."""
+        self._seen.closed = True
         await self.session.close()
 
     async def end(self) -> None:
