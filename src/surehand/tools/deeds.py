@@ -27,7 +27,8 @@ Direction = Literal["up", "down", "left", "right"]
 Unit = Literal["line", "page", "pixel"]
 WindowOp = Literal["focus", "close", "minimize", "maximize", "move", "resize", "cycle"]
 
-_ELEMENT: Final = brief('"e17" or {role, name, contains, label, value, inside, state}', "string", "object")
+#: Told in full once, in `act`, which every list of tools has that has any of these.
+_ELEMENT: Final = brief('"e17" or {role, name, …}', "string", "object")
 Target = Annotated[Element, _ELEMENT]
 #: Where a single tool may do without.
 MaybeTarget = Annotated[Element | None, _ELEMENT]
@@ -39,7 +40,9 @@ class Deed(Where, frozen=True, kw_only=True):
     """One thing to do. Which arguments go with which kind is the table `_RULES`."""
 
     do: Kind
-    target: MaybeTarget = None
+    target: Annotated[
+        Element | None, brief('"e17" or {role, name, contains, label, value, inside, state}', "string", "object")
+    ] = None
     x: Annotated[int | None, Meta(description="in the picture capture_id")] = None
     y: int | None = None
     capture_id: str | None = None

@@ -24,6 +24,7 @@ from surehand.tools.schema import brief
 from surehand.tools.tool import Answer
 
 Change = Literal["diff", "full", "none"]
+Deadline = Annotated[int, Meta(ge=1, le=limits.DEADLINE_MS_MAX)]
 
 _TYPING: Final = frozenset(["type_text", "press_key"])
 
@@ -62,10 +63,7 @@ class Expect(Record, frozen=True, kw_only=True):
         return parts[0] if len(parts) == 1 else {"kind": "all", "parts": parts}
 
 
-Expected = Annotated[
-    Expect | Literal["none"] | None,
-    brief('"none" or {value, text, state, title, appears, disappears}', "string", "object"),
-]
+Expected = Expect | Literal["none"] | None
 
 
 class Acting(Where, frozen=True, kw_only=True):
@@ -73,9 +71,9 @@ class Acting(Where, frozen=True, kw_only=True):
 
     window: str | None = None
     app: str | None = None
-    expect: Expected = None
+    expect: Annotated[Expected, brief('"none" or as in act', "string", "object")] = None
     operation_id: str | None = None
-    deadline_ms: Annotated[int, Meta(ge=1, le=limits.DEADLINE_MS_MAX)] = limits.DEADLINE_MS_DEFAULT
+    deadline_ms: Deadline = limits.DEADLINE_MS_DEFAULT
     reconciles: str | None = None
     change: Change = "diff"
 

@@ -19,13 +19,16 @@ from surehand.tools.context import Context
 from surehand.tools.deeds import Deed, check
 from surehand.tools.doing import Change, Expected, Terms, present
 from surehand.tools.outcomes import changed, outcome_of
+from surehand.tools.schema import brief
 from surehand.tools.tool import Answer, Tool, refusal
 
 
 class Step(Deed, frozen=True, kw_only=True):
     """A deed and what to read back of it."""
 
-    expect: Expected = None
+    expect: Annotated[
+        Expected, brief('"none" or {value, text, state, title, appears, disappears}', "string", "object")
+    ] = None
 
 
 class Act(Record, frozen=True, kw_only=True):
