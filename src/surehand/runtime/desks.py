@@ -34,6 +34,10 @@ class Desks:
         self._open_desk = open_desk
         self._desks: dict[str, Desk] = {}
         self._owned: dict[str, IsolatedDesktop] = {}
+        #: Those that agents asked for, oldest first.
+        self._wished: list[str] = []
+        #: Whether a session works on a desktop of this name.
+        self.in_use: Callable[[str], bool] = lambda _: True
         self._lock = asyncio.Lock()
 
     async def desk(self, wish: str | None) -> Desk | None:
@@ -50,8 +54,10 @@ class Desks:
             )
         async with self._lock:
             if wish == ISOLATED:
-                self._check_room()
-                return await self._attach(await self._start(None, None))
+                await self._make_room()
+                record = await self._start(None, None)
+                self._wished.append(record.name)
+                return await self._attach(record)
             records = list_desktops()
             if wish is None:
                 return await self._attach(records[0]) if len(records) == 1 else None
@@ -69,14 +75,21 @@ class Desks:
             owned = self._owned.get(name)
             raise (error if owned is None or owned.is_running else owned.gone()) from error.__cause__
 
-    def _check_room(self) -> None:
-        """Refuse to start yet another desktop for an agent: each one is a display server that outlives its session."""
+    async def _make_room(self) -> None:
+        """Let another desktop start for an agent: each one is a display server that outlives its session.
+
+        The oldest that an agent asked for and that no session works on any more makes room; without one it is refused.
+        """
         running = self._owned.keys() & {record.name for record in list_desktops()}
-        if len(running) >= limits.DESKTOPS_OWNED_MAX:
+        if len(running) < limits.DESKTOPS_OWNED_MAX:
+            return
+        left = next((name for name in self._wished if name in running and not self.in_use(name)), None)
+        if left is None:
             raise Unavailable(
                 f"this daemon runs {len(running)} desktops, which is the limit",
                 fix=f"use one of them by name ({', '.join(sorted(running))}), or have the operator stop one",
             )
+        await self._stop(left)
 
     @staticmethod
     def choice() -> str:
@@ -125,13 +138,16 @@ class Desks:
             Unavailable: there is none of that name, or somebody else started it.
         """
         async with self._lock:
-            desktop = self._owned.pop(name, None)
-            if desktop is None:
-                raise Unavailable(
-                    f"this daemon started no desktop called {name}", fix="end the command that started it"
-                )
-            await self._drop(name)
-            await desktop.close()
+            await self._stop(name)
+
+    async def _stop(self, name: str) -> None:
+        desktop = self._owned.pop(name, None)
+        if desktop is None:
+            raise Unavailable(f"this daemon started no desktop called {name}", fix="end the command that started it")
+        if name in self._wished:
+            self._wished.remove(name)
+        await self._drop(name)
+        await desktop.close()
 
     async def launch(self, name: str, argv: tuple[str, ...]) -> int:
         """Start a program in a desktop and return its pid."""

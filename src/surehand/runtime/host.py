@@ -35,6 +35,7 @@ class Host:
         self._listeners: list[Progress] = []
         parts.approvals.publish = self._publish
         parts.people.publish = self._publish
+        parts.desks.in_use = self._works_on
 
     async def open_channel(
         self, *, principal: str, role: Literal["agent", "control"], client: dict[str, str], desktop: str | None
@@ -58,6 +59,10 @@ class Host:
         self.parts.sessions[session.session_id] = session
         await self._note(session, "session.opened.v1", {"role": role, "desktop": "" if desk is None else desk.name})
         return session
+
+    def _works_on(self, desktop: str) -> bool:
+        sessions = self.parts.sessions.values()
+        return any(one.desk is not None and one.desk.name == desktop and not one.closed for one in sessions)
 
     async def call(
         self, channel: Session, method: str, params: dict[str, Any], *, progress: Progress | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import io
+import itertools
 import json
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -546,6 +547,38 @@ async def test_an_agent_that_asks_for_desktop_after_desktop_is_stopped(monkeypat
     results = await asyncio.gather(*(found.desk(desks.ISOLATED) for _ in range(20)), return_exceptions=True)
     assert len(started) == limits.DESKTOPS_OWNED_MAX
     assert sum(isinstance(result, Unavailable) for result in results) == 20 - limits.DESKTOPS_OWNED_MAX
+
+
+async def test_a_desktop_that_no_session_works_on_makes_room_for_the_next_and_one_in_use_never_does(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    running: list[str] = []
+    numbers = itertools.count()
+
+    async def start(**_: Any) -> Any:
+        name = f"d{next(numbers)}"
+        running.append(name)
+
+        async def close() -> None:
+            running.remove(name)
+
+        return SimpleNamespace(name=name, close=close)
+
+    def record(name: str) -> Any:
+        return SimpleNamespace(name=name, supervisor_generation="1")
+
+    monkeypatch.setattr(desks, "IsolatedDesktop", SimpleNamespace(start=start))
+    monkeypatch.setattr(desks, "find_desktop", record)
+    monkeypatch.setattr(desks, "list_desktops", lambda: [record(name) for name in running])
+    world = World()
+    found = desks.Desks(lambda _: _ready(world.app.desk()))
+    used = {"d0", "d2"}
+    found.in_use = used.__contains__
+    for _ in range(limits.DESKTOPS_OWNED_MAX + 2):
+        await found.desk(desks.ISOLATED)
+    assert used <= set(running)
+    assert len(running) == limits.DESKTOPS_OWNED_MAX
+    assert not {"d1", "d3"} & set(running)
 
 
 # --- what is said -------------------------------------------------------------------------------------------------
