@@ -8,6 +8,7 @@ from surehand.errors import TargetNotFound
 from surehand.model.record import Record
 from surehand.tools.context import Context
 from surehand.tools.outcomes import WORDS
+from surehand.tools.seeing import app_word
 from surehand.tools.tool import Answer, Tool
 
 
@@ -56,7 +57,7 @@ def _lines(data: dict[str, Any]) -> list[str]:
     if "code" in data and data["code"] != data["status"]:
         lines.append(f"code: {data['code']}")
     if sent := data.get("sent"):
-        lines.append(f"sent: {sent['action']} to {sent['app'] or 'no application'}")
+        lines.append(f"sent: {sent['action']} to {app_word(sent['app']) or 'no application'}")
     if "now" in data:
         lines += _now(data["now"])
     if "resolution" in data:

@@ -113,9 +113,15 @@ async def surface_of(context: Context, where: Placed) -> str:
         raise InvalidRequest(
             f"{len(found)} windows are meant",
             fix="name one with window",
-            observed={"candidates": [f"{one['surface_id']} {one['title']}" for one in found[: limits.CANDIDATES_MAX]]},
+            observed={"candidates": [_window_words(one) for one in found[: limits.CANDIDATES_MAX]]},
         )
     return str(found[0]["surface_id"])
+
+
+def _window_words(window: dict[str, Any]) -> str:
+    from surehand.core.scene.describe import quote  # noqa: PLC0415 - only an error needs it
+
+    return f"{window['surface_id']} {quote(window['title'])}"
 
 
 async def target(context: Context, element: Element, where: Placed) -> dict[str, Any]:

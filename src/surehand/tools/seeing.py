@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterable
 from typing import Annotated, Any, Final
 
@@ -15,6 +16,7 @@ from surehand.tools.context import Context
 from surehand.tools.places import Find, Where, scope
 from surehand.tools.tool import Answer, Tool
 
+_PLAIN: Final = re.compile(r"[A-Za-z0-9._:/@+-]{0,256}", re.ASCII)
 _TEXT: Final = {"type": "string"}
 _LIST: Final = {"type": "array", "items": {"type": "object"}}
 
@@ -55,7 +57,12 @@ class Search(Find, frozen=True, kw_only=True):
 def window_line(window: dict[str, Any]) -> str:
     """Return one window in a line."""
     active = " active" if "active" in window.get("states", ()) else ""
-    return f"{window['surface_id']} {window['role']} {quoted(window['title'])} app={window['app']}{active}"
+    return f"{window['surface_id']} {window['role']} {quoted(window['title'])} app={app_word(window['app'])}{active}"
+
+
+def app_word(key: str) -> str:
+    """Return an application's identity; in quotes where its file's name could be taken for something else."""
+    return key if _PLAIN.fullmatch(key) else quoted(key)
 
 
 def quoted(text: str) -> str:
@@ -68,8 +75,8 @@ def quoted(text: str) -> str:
 async def list_apps(context: Context, _: Nothing) -> Answer:
     """Return the applications with windows."""
     found = await context.ask("apps", {})
-    lines = [f"{one['app']} pid={one['pid']} windows={','.join(one['surfaces'])}" for one in found["apps"]]
-    lines += [f"not answering: {one.get('app') or one.get('pid')}" for one in found["silent"]]
+    lines = [f"{app_word(one['app'])} pid={one['pid']} windows={','.join(one['surfaces'])}" for one in found["apps"]]
+    lines += [f"not answering: {app_word(str(one.get('app') or one.get('pid')))}" for one in found["silent"]]
     return Answer(found, "\n".join(lines) or "no application has a window; use launch_app")
 
 

@@ -106,4 +106,9 @@ def _seen(observed: dict[str, Any]) -> list[str]:
     if isinstance(difference, dict):
         was, now = difference.get("before"), difference.get("now")
     lines = [] if was is None and now is None else [f"on the screen it was {was!r} and is {now!r}"]
-    return lines + [f"candidate: {candidate}" for candidate in observed.get("candidates", ())]
+    return lines + [f"candidate: {_on_one_line(str(one))}" for one in observed.get("candidates", ())]
+
+
+def _on_one_line(text: str) -> str:
+    """Return a candidate as part of one line; those that quote the screen are so already."""
+    return text if text.isprintable() else repr(text)

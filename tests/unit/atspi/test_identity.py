@@ -159,3 +159,12 @@ def _deepest_child(pid):
         if not children:
             return pid
         pid = int(children[0])
+
+
+def test_a_program_whose_path_is_no_unicode_proves_nothing_and_breaks_no_answer(tmp_path, run):
+    copy = os.fsencode(tmp_path) + b"/\xff"
+    shutil.copy("/bin/sh", copy)
+    found = identity.identify(run(copy, "-c", "echo up; read x"), "")
+    found.key.encode("utf-8")
+    found.executable.encode("utf-8")
+    assert found.key.startswith("unproven:")

@@ -51,7 +51,8 @@ def identify(pid: int, claimed_name: str) -> AppIdentity:
     if generation is None:
         return unproven(claimed_name)
     try:
-        executable = str(Path(f"/proc/{pid}/exe").readlink())
+        # A path that is no Unicode becomes one that is not there, so it proves nothing and breaks no answer.
+        executable = _printable(str(Path(f"/proc/{pid}/exe").readlink()))
         uid = Path(f"/proc/{pid}").stat().st_uid
     except OSError:
         return unproven(claimed_name, pid=pid, generation=generation)
