@@ -13,9 +13,9 @@ from typing import Any, Final, Literal, Protocol
 
 import orjson
 
-from surehand import limits
+from surehand import canonical, limits
 from surehand.core.wire import messages
-from surehand.core.wire.frames import FrameReader, frame
+from surehand.core.wire.frames import HEADER_BYTES, FrameReader, frame
 from surehand.errors import SurehandError, Unavailable, from_value
 from surehand.model.record import Record, convert
 
@@ -85,11 +85,14 @@ class Wire:
         """Return a new call's id and bytes.
 
         Raises:
-            TooLarge: the request exceeds what the daemon takes.
+            TooLarge, InvalidRequest: the daemon would not read the request, and would end the connection over it with
+                all other calls on it.
         """
+        value = {"id": self._last_id + 1, "method": method, "params": params}
+        data = frame(value, bytes_max=limits.REQUEST_BYTES_MAX)
+        canonical.parse(data[HEADER_BYTES:])
         self._last_id += 1
-        value = {"id": self._last_id, "method": method, "params": params}
-        return self._last_id, frame(value, bytes_max=limits.REQUEST_BYTES_MAX)
+        return self._last_id, data
 
     @staticmethod
     def cancel(call_id: int) -> bytes:

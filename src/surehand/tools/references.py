@@ -14,6 +14,8 @@ from surehand.errors import InvalidRequest
 
 NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}", re.ASCII)
 
+#: No list has more; digits without end are no number in Python.
+_PLACE: Final = re.compile(r"[0-9]{1,9}", re.ASCII)
 _REFERENCE: Final = re.compile(r"\$(\$\{)|\$\{([^{}]*)\}")
 
 
@@ -78,7 +80,7 @@ def _look_up(path: str, results: Mapping[str, Any]) -> Any:
     for part in parts:
         if isinstance(value, Mapping) and part in value:
             value = value[part]
-        elif isinstance(value, list) and part.isascii() and part.isdigit() and int(part) < len(value):
+        elif isinstance(value, list) and _PLACE.fullmatch(part) is not None and int(part) < len(value):
             value = value[int(part)]
         else:
             raise InvalidRequest(f"${{{path}}}: the result has no {part}", fix=_there_is(value))

@@ -66,7 +66,7 @@ def test_a_whole_reference_keeps_its_type_and_one_inside_a_text_is_written_out(t
 @pytest.mark.parametrize(
     "text",
     ["x${a.list}", "x${a.d}", "x${a.no}", "${b.n}", "${a.nothing}", "${a.list.2}", "${a.list.-1}", "${a.list.x}", "${a.n.x}",
-     "${}", "${.a}", "${a.}", "${a..n}", "${1a}", "${a b}", "${a.text.0}", "${a.list.²}"],
+     "${}", "${.a}", "${a.}", "${a..n}", "${1a}", "${a b}", "${a.text.0}", "${a.list.²}", "${a.list." + "9" * 5000 + "}"],
 )  # fmt: skip
 def test_a_reference_that_names_nothing_is_refused(text: str) -> None:
     with pytest.raises(InvalidRequest):

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from surehand import limits
 from surehand.client.wire import Answer, Event, Wire
 from surehand.core.wire.frames import frame
 from surehand.core.wire.messages import Welcome
@@ -99,3 +100,23 @@ def test_ids_are_never_used_twice_and_a_request_too_large_is_not_sent() -> None:
     assert len({wire.call("apps", {})[0] for _ in range(100)}) == 100
     with pytest.raises(TooLarge):
         wire.call("act", {"x": "y" * 3_000_000})
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"start": limits.INTEGER_MAX + 1},
+        {"start": -limits.INTEGER_MAX - 1},
+        {"amount": 0.5},
+        {"text": "\ud800"},
+        {"many": [0] * limits.JSON_NODES_MAX},
+    ],
+    ids=lambda params: next(iter(params)),
+)
+def test_what_the_daemon_would_end_the_connection_over_is_refused_here(params: Any) -> None:
+    wire = Wire("agent", None, "test")
+    with pytest.raises((InvalidRequest, TooLarge)):
+        wire.call("read_text", params)
+    number, data = wire.call("read_text", {"start": limits.INTEGER_MAX})
+    assert number == 1
+    assert json.loads(data[4:])["params"] == {"start": limits.INTEGER_MAX}

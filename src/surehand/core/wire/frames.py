@@ -15,6 +15,7 @@ from surehand import limits
 from surehand.errors import InvalidRequest, TooLarge
 
 _HEADER: Final = struct.Struct(">I")
+HEADER_BYTES: Final = _HEADER.size
 
 
 class FrameReader:
