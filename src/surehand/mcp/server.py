@@ -46,13 +46,15 @@ def listing(tool: Tool, *, carried: bool = False) -> types.Tool:
         description=tool.description,
         input_schema=schema,
         output_schema=dict(tool.output),
-        annotations=types.ToolAnnotations(
-            read_only_hint=tool.kind != "act",
-            destructive_hint=tool.destructive,
-            idempotent_hint=tool.kind == "read",
-            open_world_hint=tool.kind == "act",
-        ),
+        annotations=_hints(tool),
     )
+
+
+def _hints(tool: Tool) -> types.ToolAnnotations:
+    """Return what differs from the protocol's own assumption: that a tool destroys, and not for reading only."""
+    if tool.kind == "act":
+        return types.ToolAnnotations(destructive_hint=None if tool.destructive else False)
+    return types.ToolAnnotations(read_only_hint=True, open_world_hint=False)
 
 
 def result(answer: Answer, found: Found | None = None) -> types.CallToolResult:

@@ -179,7 +179,6 @@ TOOLS: Final = (
         "Press",
         "Activate an element as a person would: press a button, open a menu, follow a link.",
         OnElement,
-        core=True,
     ),
     _tool("set_value", "Fill in", "Replace the whole value of a field, slider or spin button; read back.", SetValue),
     _tool(

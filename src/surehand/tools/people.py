@@ -130,6 +130,7 @@ TOOLS: Final = (
         args=OfApproval,
         output=_STATUS,
         handler=approval_status,
+        core=True,
     ),
     Tool(
         name="request_human",

@@ -31,7 +31,7 @@ class Screenshot(Where, frozen=True, kw_only=True):
         tuple[int, int, int, int] | None, brief("x, y, width, height in the window, or the desktop", "array")
     ] = None
     desktop: Annotated[bool, Meta(description="everything instead of a window")] = False
-    monitor: Annotated[str | None, Meta(description="one monitor of the desktop")] = None
+    monitor: Annotated[str | None, Meta(description="one of the desktop's")] = None
     marks: Annotated[bool, Meta(description="draw labels on what can be acted upon")] = False
     format: Format = "jpeg"
     quality: Annotated[int, Meta(ge=1, le=100)] = 75
@@ -164,6 +164,7 @@ TOOLS: Final = (
         args=Screenshot,
         output={"type": "object", "properties": {"capture_id": {"type": "string"}}},
         handler=screenshot,
+        core=True,
         aliases=("browser_take_screenshot",),
     ),
 )

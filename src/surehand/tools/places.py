@@ -20,12 +20,10 @@ from surehand.tools.context import Context
 
 
 class Where(Record, frozen=True, kw_only=True):
-    """A window."""
+    """A window by id, or by its application; by neither, the one seen last. Observe says so to models, once."""
 
-    window: Annotated[str | None, Meta(description="window id from list_windows")] = None
-    app: Annotated[str | None, Meta(description="or the application, e.g. mousepad; default: the window seen last")] = (
-        None
-    )
+    window: str | None = None
+    app: str | None = None
 
 
 class Find(Record, frozen=True, kw_only=True):

@@ -14,6 +14,7 @@ from surehand.model.query import Filter
 from surehand.model.record import Record, to_value
 from surehand.tools.context import Context
 from surehand.tools.places import Find, Where, scope
+from surehand.tools.schema import brief
 from surehand.tools.tool import Answer, Tool
 
 _PLAIN: Final = re.compile(r"[A-Za-z0-9._:/@+-]{0,256}", re.ASCII)
@@ -34,6 +35,9 @@ class OfApp(Record, frozen=True, kw_only=True):
 class Observe(Where, frozen=True, kw_only=True):
     """One look at a window."""
 
+    window: Annotated[str | None, Meta(description="an id from list_windows")] = None
+    app: Annotated[str | None, Meta(description="or its application; default: the window seen last")] = None
+
     scope: Annotated[str | None, Meta(description="only what is inside this element, whole")] = None
     full: Annotated[bool, Meta(description="the whole text again instead of what changed")] = False
     max_nodes: Annotated[int, Meta(ge=1, le=limits.RENDER_NODES_MAX)] = limits.RENDER_NODES_DEFAULT
@@ -50,7 +54,9 @@ class Search(Find, frozen=True, kw_only=True):
 
     window: str | None = None
     app: str | None = None
-    filters: Annotated[list[Filter] | None, Meta(description="more conditions, in the query language")] = None
+    filters: Annotated[
+        list[Filter] | None, brief("more conditions, as {name: {text, match}}, {relation, to}, …", "array")
+    ] = None
     limit: Annotated[int, Meta(ge=1, le=256)] = 20
 
 
@@ -133,11 +139,10 @@ def _observe_params(context: Context, args: Observe) -> dict[str, Any]:
     params: dict[str, Any] = {**meant, "max_nodes": args.max_nodes, "full": args.full, "settle": True}
     if args.max_tokens is not None:
         params["max_tokens"] = args.max_tokens
-    base = context.texts.get(meant.get("surface", ""))
     if args.scope is not None:
         params["scope"] = args.scope
-    elif base is not None and not args.full:
-        params["base"] = base
+    else:
+        params["base"] = "shown"
     if args.after_generation is not None:
         params |= {"after_generation": args.after_generation, "timeout_ms": args.timeout_ms}
     return params

@@ -35,15 +35,11 @@ class Act(Record, frozen=True, kw_only=True):
     """Several deeds."""
 
     steps: Annotated[list[Step], Meta(min_length=1, max_length=limits.BATCH_STEPS_MAX)]
-    on_refusal: Annotated[
-        Literal["stop", "continue"], Meta(description="after a step that was refused and did nothing")
-    ] = "stop"
-    operation_id: Annotated[str | None, Meta(description="yours: with the same id no step acts twice")] = None
-    deadline_ms: Annotated[int, Meta(ge=1, le=limits.DEADLINE_MS_MAX, description="of each step")] = (
-        limits.DEADLINE_MS_DEFAULT
-    )
-    reconciles: Annotated[str | None, Meta(description="for the first step")] = None
-    change: Annotated[Change, Meta(description="how what changed is told")] = "diff"
+    on_refusal: Literal["stop", "continue"] = "stop"
+    operation_id: Annotated[str | None, Meta(description="yours: no step acts twice")] = None
+    deadline_ms: Annotated[int, Meta(ge=1, le=limits.DEADLINE_MS_MAX)] = limits.DEADLINE_MS_DEFAULT
+    reconciles: str | None = None
+    change: Change = "diff"
 
 
 async def act(context: Context, args: Act) -> Answer:

@@ -175,6 +175,7 @@ TOOLS: Final = (
         args=WaitFor,
         output={"type": "object", "properties": {"satisfied": {"type": "boolean"}}},
         handler=wait_for,
+        core=True,
         aliases=("browser_wait_for",),
     ),
 )
