@@ -44,7 +44,8 @@ def call(
     ] = None,
     desktop: DesktopOption = None,
     image_file: Annotated[
-        Path | None, typer.Option("--image-file", help="Where to write the picture that the last call gave.")
+        Path | None,
+        typer.Option("--image-file", help="Where to write the picture that the last call gave, in its format."),
     ] = None,
     list_tools: Annotated[bool, typer.Option("--list", help="Show the tools; with a tool, its arguments.")] = False,
 ) -> None:
@@ -139,7 +140,7 @@ def read_json(data: bytes) -> Any:
     except (ValueError, RecursionError) as error:
         if isinstance(error, InvalidRequest):
             raise
-        raise InvalidRequest(f"not JSON: {error}") from error
+        raise InvalidRequest(f"not JSON: {error}", fix="""such as '{"app": "mousepad"}', quotes and all""") from error
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -200,7 +201,7 @@ async def _run(planned: list[Call], desktop: str | None) -> tuple[list[Answer], 
             try:
                 answer = await call_tool(context.for_call(None), _find(one.tool), fill(one.args, results))
             except UsageError as error:
-                return answers, InvalidRequest(str(error))
+                return answers, InvalidRequest(str(error), fix=f"`surehand call {one.tool} --list` shows its arguments")
             except InvalidRequest as error:
                 return answers, error
             answers.append(answer)
@@ -251,7 +252,7 @@ def _end(answers: list[Answer], stopped: SurehandError | None) -> tuple[Surehand
     last = answers[-1]
     more = {name: value for name, value in last.data.items() if name != "error"}
     if last.is_error:
-        error = from_value(last.data.get("error") or {})
+        error = from_value(_error_in(last.data))
         error.details = {**error.details, **more}
         return error, None
     status = last.data.get("status")
@@ -260,6 +261,13 @@ def _end(answers: list[Answer], stopped: SurehandError | None) -> tuple[Surehand
         waiting = status == "approval_required"  # nothing happened yet
         return SurehandError(message, code=status, details=more, retry_safe=waiting), _STATUSES[status]
     return None, None
+
+
+def _error_in(data: dict[str, Any]) -> dict[str, Any]:
+    """Return the error of an answer, or of the step that stopped its steps."""
+    steps = data.get("steps")
+    found = data.get("error") or next((one["error"] for one in reversed(steps or ()) if "error" in one), None)
+    return found if isinstance(found, dict) else {}
 
 
 def _value(answer: Answer, *, written: bool) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from surehand.errors import Unavailable, WindowNotFound
+from surehand.errors import TargetNotFound, Unavailable, WindowNotFound
 from surehand.model.actions import Action, Invoke, SetValue, Toggle, kind_of
 from surehand.model.scene import AppIdentity, CapabilityFact, LiveNode, Node, Surface, Tree
 from surehand.model.tables import TableSlice
@@ -177,7 +177,10 @@ class MemoryApp:
     async def text(self, surface_id: str, handle: str, start: int, end: int) -> TextSlice:
         """Return a node's value."""
         self._check(surface_id)
-        whole = self.nodes[handle].value or ""
+        live = self._live(handle)
+        if live is None:
+            raise TargetNotFound("the element is gone")
+        whole = live.node.value or ""
         return TextSlice(text=whole[start : None if end < 0 else end], start=start, total_chars=len(whole))
 
     async def document(self, surface_id: str, handle: str) -> TextSlice:

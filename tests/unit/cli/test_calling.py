@@ -220,6 +220,13 @@ def test_every_outcome_ends_with_its_code(status: str, code: int, desk: Desk, cl
     assert (plain.out == "") is (code != 0)
 
 
+def test_the_step_that_stopped_an_act_is_its_error(desk: Desk, cli: Cli) -> None:
+    desk.replies = [lambda op: refused(op, "ambiguous_target")]
+    step = {"do": "invoke", **INVOKE}
+    said = cli("call", "act", "--args", json.dumps({"steps": [step, step]}), "--json")
+    assert (said.code, said.error["code"]) == (1, "ambiguous_target")
+
+
 def test_equal_calls_of_two_runs_are_two_operations(desk: Desk, cli: Cli) -> None:
     for _ in range(2):
         cli("call", "invoke", "--args", json.dumps(INVOKE))
