@@ -36,6 +36,9 @@ from surehand.runtime.views import surface_value, target_value
 from surehand.runtime.waiting import settle, wait_for
 from surehand.runtime.where import one_surface, surfaces_of
 
+#: What `base` says for the text that the session was given last.
+_SHOWN: Final = "shown"
+
 Method = Callable[[Parts, Session, Any], Awaitable[dict[str, Any]]]
 
 
@@ -92,7 +95,7 @@ async def observe(parts: Parts, session: Session, args: p.Observe) -> dict[str, 
     where: p.Where = args
     if args.scope is not None and args.surface is None and args.app is None:
         where = p.Where(surface=session.shown.meaning(args.scope).surface_id)
-    surface = await one_surface(parts, session, where)
+    surface = await one_surface(parts, session, where, listed=False)
     settled = "settled"
     if args.after_generation is not None:
         await _newer(parts, session, surface, args)
@@ -102,7 +105,9 @@ async def observe(parts: Parts, session: Session, args: p.Observe) -> dict[str, 
         settled = await settle(observer, surface.surface_id, parts.clock, desk.effect_at_ms)
     scene = await parts.scenes.observe(session, surface.surface_id)
     base = None
-    if args.base is not None and not args.full:
+    if args.base == _SHOWN:
+        base = session.shown.scenes.get(surface.surface_id)
+    elif args.base is not None:
         base = session.scenes.get(args.base) or session.shown.scene(args.base)
     value = _scene_value(session, scene, base, args)
     parts.reads.note(session, scene.surface, "desktop.observe", value["text"], scene.generation)
@@ -131,7 +136,8 @@ def _scene_value(session: Session, scene: Scene, base: Scene | None, args: p.Obs
     }
     whole = render(scene, form)
     value.update(kind="full", text=whole.text)
-    if args.base is not None and not args.full:
+    asked = args.base is not None and (base is not None or args.base != _SHOWN)
+    if asked and not args.full:
         if base is not None and not session.shown.holds(base, form):
             value["reason"] = "the earlier text was given in another form"
         else:
@@ -154,7 +160,7 @@ async def query(parts: Parts, session: Session, args: p.Find) -> dict[str, Any]:
     matches: list[dict[str, Any]] = []
     scenes: list[dict[str, Any]] = []
     more = False
-    for surface in await surfaces_of(parts, session, args):
+    for surface in await surfaces_of(parts, session, args, listed=False):
         scene = await parts.scenes.observe(session, surface.surface_id)
         found = find(scene, args.query)
         names = "\n".join(scene.tree.nodes[index].name for index in found.indexes)

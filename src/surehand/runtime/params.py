@@ -28,9 +28,10 @@ class Where(Record, frozen=True, kw_only=True):
 
 
 class Observe(Where, frozen=True, kw_only=True):
-    """One observation. `base` names an earlier scene of this session to give a diff against.
+    """One observation.
 
-    `scope` names an element, to be shown alone with all that is inside it.
+    `base` names an earlier scene of this session to give a diff against; `shown` is the one whose text it was given
+    last. `scope` names an element, to be shown alone with all that is inside it.
     """
 
     scope: str | None = None

@@ -15,13 +15,16 @@ from surehand.runtime.session import Session
 from surehand.runtime.shown import still_means
 
 
-async def surfaces_of(parts: Parts, session: Session, where: p.Where) -> tuple[Surface, ...]:
+async def surfaces_of(parts: Parts, session: Session, where: p.Where, *, listed: bool = True) -> tuple[Surface, ...]:
     """Return the windows a call means; all that may be read where it names nothing.
+
+    Without `listed` a window that is named is not looked for among all windows: for whoever reads it next anyway,
+    which says whether it is there and how it is called now.
 
     Raises:
         AppNotFound, InvalidRequest, PolicyDenied.
     """
-    found = await parts.scenes.surfaces(session)
+    found = await parts.scenes.surfaces(session) if listed or where.surface is None else ()
     if where.surface is not None:
         if where.app is not None:
             raise InvalidRequest("name a surface or an app, not both")
@@ -51,9 +54,9 @@ def _is_app(surface: Surface, name: str) -> bool:
     return name in (app.key, str(app.pid), *paths, *(path.rsplit("/", 1)[-1] for path in paths))
 
 
-async def one_surface(parts: Parts, session: Session, where: p.Where) -> Surface:
+async def one_surface(parts: Parts, session: Session, where: p.Where, *, listed: bool = True) -> Surface:
     """Return the one window a call means; of several of an application the active one."""
-    found = await surfaces_of(parts, session, where)
+    found = await surfaces_of(parts, session, where, listed=listed)
     if len(found) > 1:
         active = tuple(surface for surface in found if "active" in surface.states)
         found = active if len(active) == 1 else found

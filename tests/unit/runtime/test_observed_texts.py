@@ -69,6 +69,20 @@ async def test_an_unchanged_window_is_one_line(hand: Hand) -> None:
     assert "\n" not in (await hand.observe())["text"]
 
 
+async def test_the_text_given_last_is_the_base_without_being_named(hand: Hand) -> None:
+    first = await agent.observe(hand.parts, hand.world.session, p.Observe(app="memory", base="shown"))
+    assert first["kind"] == "full"
+    assert "reason" not in first
+    hand.take(first)
+    hand.world.app.change("b3", name="Other")
+    again = await agent.observe(hand.parts, hand.world.session, p.Observe(app="memory", base="shown"))
+    assert again["kind"] == "diff"
+    hand.take(again)
+    assert hand.text == await hand.current()
+    whole = await agent.observe(hand.parts, hand.world.session, p.Observe(app="memory", base="shown", full=True))
+    assert whole["text"] == hand.text
+
+
 async def test_a_text_in_another_form_is_whole_and_says_why(hand: Hand) -> None:
     await hand.observe()
     hand.world.app.change("b3", name="Other")

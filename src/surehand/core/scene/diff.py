@@ -66,7 +66,7 @@ def diff(base: Scene | None, scene: Scene, options: RenderOptions = DEFAULTS) ->
     if base is None or reason:
         return SceneDiff(text=current.text, full=True, reason=reason)
     before = render(base, options)
-    lines = _operations(before, current)
+    lines = [] if before is current else _operations(before, current)
     head = f"diff of={base.generation}#{_digest(before.text)} generation={scene.generation}"
     text = "\n".join([head, *lines])
     whole = current.text

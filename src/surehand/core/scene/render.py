@@ -30,7 +30,7 @@ from surehand.core.scene.tokens import tokens
 from surehand.core.scene.tree import Memo
 from surehand.errors import TargetNotFound
 from surehand.model.record import Record, check_range, check_text
-from surehand.model.scene import Node, Scene
+from surehand.model.scene import Node, Provenance, Scene, SceneTarget, Surface, Tree
 
 _WORD: Final = re.compile(r"[A-Za-z0-9._:/-]{1,256}")
 #: States worth a word, in the order they are written. Absence of the word is the default.
@@ -97,7 +97,10 @@ class Rendering(msgspec.Struct, frozen=True, kw_only=True):
     omitted: int
 
 
-_RENDERINGS: Final[Memo[Scene, dict[RenderOptions, Rendering]]] = Memo()
+#: What a text depends on beside its tree. Not the scene, which would keep its tree, and so itself, for ever.
+_Facts = tuple[tuple[SceneTarget, ...], int, Provenance, Surface]
+#: By tree, which every look at an unchanged window shares.
+_RENDERINGS: Final[Memo[Tree, dict[tuple[str, RenderOptions], tuple[_Facts, Rendering]]]] = Memo()
 MARKER_KEY: Final = "…"
 
 
@@ -107,11 +110,13 @@ def render(scene: Scene, options: RenderOptions = DEFAULTS) -> Rendering:
     Raises:
         TargetNotFound: `within` is not in the scene.
     """
-    known = _RENDERINGS.get(scene, lambda _: {})
-    found = known.get(options)
-    if found is None:
-        found = known[options] = _render(scene, options)
-    return found
+    known = _RENDERINGS.get(scene.tree, lambda _: {})
+    key = (scene.session, options)
+    found = known.get(key)
+    facts = (scene.targets, scene.generation, scene.provenance, scene.surface)
+    if found is None or found[0][0] is not scene.targets or found[0][1:] != facts[1:]:
+        found = known[key] = (facts, _render(scene, options))
+    return found[1]
 
 
 def render_text(scene: Scene, options: RenderOptions = DEFAULTS) -> str:

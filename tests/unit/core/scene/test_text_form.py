@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from pathlib import Path
 
 import msgspec
@@ -397,6 +399,22 @@ def test_scroll_bars_are_told_in_sight_only(states):
     lines = text(El("window", "W", El("scrollpane", "", El("text", "Notes"), bar)))
     assert any("scrollbar" in line for line in lines) == ("showing" in states)
     assert not any("filler" in line for line in lines)
+
+
+def test_a_text_is_worked_out_once_for_an_unchanged_window_and_dropped_with_its_tree():
+    watcher = Watcher(sign_in())
+    scene = watcher.observe()
+    watcher.now_ms += 1_000
+    again = watcher.observe(scene.tree)
+    assert again is not scene
+    assert render(again) is render(scene)
+    other = Watcher(watcher.root, session="t" * 32).observe(scene.tree)
+    assert render(other) is not render(scene)
+    gone = weakref.ref(scene.tree)
+    watcher.latest = None
+    del scene, again, other
+    gc.collect()
+    assert gone() is None
 
 
 # --- budgets ---
