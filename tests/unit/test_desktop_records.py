@@ -115,7 +115,7 @@ def test_a_living_desktop_is_listed_and_found() -> None:
     assert records.find_desktop("one") == record()
     with pytest.raises(Unavailable, match=r"no desktop named 'two' runs \(running: one\)") as caught:
         records.find_desktop("two")
-    assert "surehand desktop run --name two" in (caught.value.fix or "")
+    assert "surehand desktop start --name two" in (caught.value.fix or "")
     os.close(fd)
 
 

@@ -40,7 +40,8 @@ _HELP: Final = """Let software agents use real computers in a way people can tru
 
 First steps:
   surehand doctor                                  what works here, and how to fix what does not
-  surehand desktop run --name play -- mousepad     an isolated desktop with an application in it
+  surehand desktop start --name play               an isolated desktop, until you stop it
+  surehand desktop launch play -- mousepad         an application in it
   surehand observe mousepad                        what is on the screen, as text
   surehand act set_value "Hello" --app mousepad --role text
   surehand audit verify                            check the evidence

@@ -158,7 +158,7 @@ def find_desktop(name: str) -> DesktopRecord:
     names = ", ".join(record.name for record in running) or "none"
     raise Unavailable(
         f"no desktop named {name!r} runs (running: {names})",
-        fix=f"start one: surehand desktop run --name {name} -- CMD",
+        fix=f"start one: surehand desktop start --name {name}",
     )
 
 

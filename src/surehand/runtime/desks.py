@@ -96,7 +96,7 @@ class Desks:
         """Return what a client that named no desktop can do."""
         names = [record.name for record in list_desktops()]
         if not names:
-            return "start one: surehand desktop run -- PROGRAM"
+            return "start one: surehand desktop start --name work, then surehand desktop launch work -- PROGRAM"
         return f"several desktops run; name one of {', '.join(sorted(names))} with --desktop (or desktop= in Python)"
 
     async def start(self, name: str | None, geometry: tuple[int, int] | None) -> DesktopRecord:

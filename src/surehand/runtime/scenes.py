@@ -163,6 +163,6 @@ def desk_of(session: Session) -> Desk:
     if session.desk is None:
         raise Unavailable(
             "this session has no desktop",
-            fix=session.no_desk or "start one with `surehand desktop run`, and connect with its name",
+            fix=session.no_desk or "start one with `surehand desktop start --name work`, and connect with its name",
         )
     return session.desk
