@@ -110,18 +110,17 @@ def install(
 
     Other entries and comments stay as they are, and the file as it was is kept beside it.
     """
-    known = CLIENTS.get(client)
-    if known is None:
-        raise InvalidRequest(
-            f"unknown client {client!r}", fix=f"one of {', '.join(CLIENTS)}; others take the entry of --print"
-        )
+    known = _known(client)
     toolset(tools)
     settings = entry(
         known, name, command(), ["mcp", "--desktop", desktop, *([] if tools == "all" else ["--tools", tools])]
     )
     if print_only:
         text = edited("", settings, known.kind)
-        out().data({"file": str(path_of(known, project=project)), "entry": text}, text.rstrip("\n"))
+        where = file or path_of(known, project=project)
+        if not out().as_json:
+            out().note(f"{known.title} reads it from {where}")
+        out().data({"file": str(where), "entry": text}, text.rstrip("\n"))
         return
     path = file or path_of(known, project=project)
     # A link to where somebody keeps such files stays a link.
@@ -144,6 +143,16 @@ def install(
         known.then,
     ]
     out().data({"file": str(path), "changed": True, "backup": str(kept) if kept else None}, lines)
+
+
+def _known(client: str) -> Client:
+    if client not in CLIENTS:
+        raise InvalidRequest(
+            f"unknown client {client!r}",
+            fix=f"one of {', '.join(CLIENTS)}; most others take the entry that "
+            "`surehand install claude-desktop --print` shows",
+        )
+    return CLIENTS[client]
 
 
 def entry(client: Client, name: str, program: str, arguments: list[str]) -> list[Setting]:

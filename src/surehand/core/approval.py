@@ -205,7 +205,8 @@ def check_answer(
     ):
         raise _denied(
             "the answer is not signed by an allowed approver",
-            fix="use a key that the daemon knows: it reads its folder's keys when it starts, or its configuration's",
+            fix="use a key that the daemon knows; it reads keys when it starts, so after `surehand keys create` "
+            "end it with `surehand stop`: the next command starts it again",
         )
     asked = presentation_hash(pending.presentation)
     checks = (
