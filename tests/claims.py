@@ -45,6 +45,8 @@ _PEOPLE = "tests/unit/runtime/test_attacks_people.py::"
 _ASKED = "tests/unit/runtime/test_people.py::"
 _ONCE = "tests/unit/runtime/test_attacks_once.py::"
 _REACH = "tests/unit/runtime/test_attacks_reach.py::"
+_HTTP = "tests/unit/mcp/test_http.py::"
+_MCP = "src/surehand/mcp/"
 _CORE = "src/surehand/core/"
 _RUNTIME = "src/surehand/runtime/"
 
@@ -418,6 +420,50 @@ CLAIMS: tuple[Claim, ...] = (
             _RUNTIME + "approvals.py",
             "self._questions.values() if one.pending.principal == principal]\n\n",
             "self._questions.values()]\n\n",
+        ),
+    ),
+    Claim(
+        1,
+        "over HTTP nobody is served without the token",
+        (_HTTP + "test_who_has_no_right_token_host_or_origin_is_turned_away_before_anything_is_looked_at",),
+        Guard(
+            _MCP + "http.py", '        elif not self._knows(headers.one("authorization")):\n', "        elif False:\n"
+        ),
+    ),
+    Claim(
+        1,
+        "a page whose name was pointed at this machine reaches no MCP server here",
+        (_HTTP + "test_who_has_no_right_token_host_or_origin_is_turned_away_before_anything_is_looked_at",),
+        Guard(_MCP + "http.py", '        if headers.one("host") not in self._hosts:\n', "        if False:\n"),
+    ),
+    Claim(
+        1,
+        "a script of another page reaches no MCP server here",
+        (_HTTP + "test_who_has_no_right_token_host_or_origin_is_turned_away_before_anything_is_looked_at",),
+        Guard(
+            _MCP + "http.py",
+            '        elif headers.all("origin") and headers.one("origin") not in self._origins:\n',
+            "        elif False:\n",
+        ),
+    ),
+    Claim(
+        7,
+        "the name of another session opens no resource",
+        ("tests/unit/mcp/test_resources.py::test_what_is_not_ours_is_not_there",),
+        Guard(
+            _MCP + "resources.py",
+            '        elif address.kind != "journal" and address.of != CURRENT:\n            raise _no_such(uri)\n',
+            "",
+        ),
+    ),
+    Claim(
+        5,
+        "a call that its client cancelled is cancelled at the daemon",
+        ("tests/unit/mcp/test_stdio.py::test_a_cancelled_call_is_cancelled_at_the_daemon_and_never_answered",),
+        Guard(
+            "src/surehand/client/streaming.py",
+            "                transport.write(self._wire.cancel(call_id))\n",
+            "                pass\n",
         ),
     ),
 )

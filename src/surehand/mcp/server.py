@@ -32,7 +32,7 @@ from surehand.tools.tool import Answer, Tool, refusal
 NAME: Final = "surehand"
 
 _Request = ServerRequestContext[Any, Any]
-_CARRIED: Final = {"type": "string", "description": "the session that the first answer named; hand it back each time"}
+_CARRIED: Final = {"type": "string", "description": "from the first answer"}
 
 
 def listing(tool: Tool, *, carried: bool = False) -> types.Tool:

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.desktop
 
 ROOT = Path(__file__).parents[3]
 CLIENTS = ROOT / "tests" / "clients"
-INSPECTOR = CLIENTS / "node_modules" / ".bin" / "mcp-inspector"
+INSPECTOR = ROOT / ".venv" / "clients" / "inspector" / "node_modules" / ".bin" / "mcp-inspector"
 
 
 async def assert_done(app: FixtureApp, mark: int) -> None:
