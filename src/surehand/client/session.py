@@ -93,31 +93,44 @@ class Session:
         except ConnectionLost as lost:
             if not lost.sent:
                 return await (await self._live()).call(method, params, timeout_s=timeout_s)
-            return await self._look_up(method, params, operation_id, timeout_s)
+            return await self._look_up(link.welcome.journal, method, params, operation_id, timeout_s)
 
-    async def _look_up(self, method: str, params: dict[str, Any], operation_id: str, timeout_s: float) -> Any:
-        """Find out what became of an effect whose answer was lost."""
+    async def _look_up(
+        self, journal: str, method: str, params: dict[str, Any], operation_id: str, timeout_s: float
+    ) -> Any:
+        """Find out what became of an effect whose answer was lost, from the journal that it was claimed in."""
         try:
             if method == "batch":
-                return await self._look_up_steps(params["batch"], timeout_s)
-            if (reply := await self._ended(operation_id, timeout_s)) is not None:
+                return await self._look_up_steps(journal, params["batch"], timeout_s)
+            if (reply := await self._ended(journal, operation_id, timeout_s)) is not None:
                 return reply
             # Nothing was dispatched under this id, and what was not dispatched was cancelled with its connection.
-            return await (await self._live()).call(method, params, timeout_s=timeout_s)
+            return await (await self._knowing(journal)).call(method, params, timeout_s=timeout_s)
         except Unavailable as error:
             raise lost_track(operation_id) from error
 
-    async def _look_up_steps(self, batch: dict[str, Any], timeout_s: float) -> dict[str, Any]:
+    async def _knowing(self, journal: str) -> Link:
+        """Return a link to a daemon over this journal.
+
+        Raises:
+            Unavailable: another one answers now: of what was sent before it knows nothing, which proves nothing.
+        """
+        link = await self._live()
+        if link.welcome.journal != journal:
+            raise Unavailable("a daemon with another journal answers now", fix="start the one that was there before")
+        return link
+
+    async def _look_up_steps(self, journal: str, batch: dict[str, Any], timeout_s: float) -> dict[str, Any]:
         """Return the steps that ran; a step that did not run stopped the batch, and no later one ran either."""
         replies: list[dict[str, Any]] = []
         for index in range(len(batch["steps"])):
             step_id = f"{batch['operation_id']}:{index}"
-            if (reply := await self._ended(step_id, timeout_s)) is None:
+            if (reply := await self._ended(journal, step_id, timeout_s)) is None:
                 return {"replies": replies, "stopped_by": step_id}
             replies.append(reply)
         return {"replies": replies}
 
-    async def _ended(self, operation_id: str, timeout_s: float) -> dict[str, Any] | None:
+    async def _ended(self, journal: str, operation_id: str, timeout_s: float) -> dict[str, Any] | None:
         """Return the end of an operation, waiting for one in flight; None where nothing was dispatched.
 
         Raises:
@@ -125,7 +138,7 @@ class Session:
         """
         end = time.monotonic() + timeout_s
         while True:
-            link = await self._live()
+            link = await self._knowing(journal)
             status = await link.call("status", {"operation_id": operation_id}, timeout_s=timeout_s)
             if not status.get("in_flight"):
                 return reply_of_status(status)

@@ -185,6 +185,7 @@ class Connection(asyncio.Protocol):
             "role": self.role,
             "trust_level": channel.trust_level,
             "authority_mode": channel.authority_mode,
+            "journal": channel.journal,
         }
 
     def _take(self, message: messages.Call | messages.Cancel) -> None:

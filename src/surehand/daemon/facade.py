@@ -35,6 +35,10 @@ class Channel(Protocol):
     def authority_mode(self) -> Literal["host", "daemon"]:
         """Spec §3.4."""
 
+    @property
+    def journal(self) -> str:
+        """Which store its operations are in."""
+
 
 class Host(Protocol):
     """Owner of adapters, keys, journal and policy."""

@@ -53,6 +53,7 @@ class Host:
             trust_level=self.parts.config.trust_level,
             authority_mode=self.parts.config.authority,
             desk=desk,
+            journal=str(self.parts.describe_journal().get("identity", "")),
             client=client,
             no_desk="" if desk is not None else self.parts.desks.choice(),
         )

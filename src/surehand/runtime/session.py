@@ -147,6 +147,8 @@ class Session:
     trust_level: Literal["A", "B"]
     authority_mode: Literal["host", "daemon"]
     desk: Desk | None
+    #: Names the journal that its operations are in.
+    journal: str = ""
     client: dict[str, str] = field(default_factory=dict)
     labels: LabelTable = field(default_factory=LabelTable)
     scenes: OrderedDict[str, Scene] = field(default_factory=OrderedDict)

@@ -48,6 +48,7 @@ class MemoryJournal:
         """Return what doctor says of the journal."""
         return {
             "kind": "memory",
+            "identity": f"memory-{id(self):x}",
             "tier": "none",
             "lacks": ["nothing survives the process; for tests"],
             "events": len(self._rows),

@@ -106,6 +106,22 @@ def test_an_effect_that_never_ended_is_presented_again_under_its_own_id(desk: De
     assert first == second
 
 
+def test_an_effect_is_not_presented_to_a_daemon_with_another_journal(desk: Desk, run: Running) -> None:
+    """It would say that nothing was ever dispatched, which of another journal is no news."""
+
+    async def act(_channel: Any, _params: Any, _progress: Any) -> Any:
+        desk.journal = "another"
+        cut(run)
+        await asyncio.Event().wait()
+
+    desk.script["act"] = act
+    desk.script["status"] = breaks(run, 0, {"operation_id": "o1", "known": False})
+    with surehand.open() as hand, pytest.raises(OutcomeUnknown):
+        hand.app("notes").get_by_role("button").press(operation_id="o1")
+    assert len(desk.named("act")) == 1
+    assert desk.named("status") == []
+
+
 def test_an_effect_still_in_flight_is_waited_for_and_never_presented_again(desk: Desk, run: Running) -> None:
     """Presented again with references of the lost session it would read as stale, which is not what happened."""
     looks: list[Any] = []

@@ -30,6 +30,7 @@ class FakeChannel:
     desktop: str | None
     trust_level: str = "A"
     authority_mode: str = "daemon"
+    journal: str = "one"
 
 
 @dataclass
@@ -38,6 +39,7 @@ class FakeHost:
 
     script: dict[str, Callable[..., Any]] = field(default_factory=dict)
     opened: list[FakeChannel] = field(default_factory=list)
+    journal: str = "one"
     closed: list[FakeChannel] = field(default_factory=list)
     calls: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     cancelled: list[str] = field(default_factory=list)
@@ -54,7 +56,7 @@ class FakeHost:
     ) -> FakeChannel:
         if self.refuse_open is not None:
             raise self.refuse_open
-        channel = FakeChannel(f"session-{len(self.opened)}", principal, role, client, desktop)
+        channel = FakeChannel(f"session-{len(self.opened)}", principal, role, client, desktop, journal=self.journal)
         self.opened.append(channel)
         return channel
 

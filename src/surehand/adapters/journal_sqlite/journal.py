@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import hashlib
 import os
 import queue
 import threading
@@ -52,6 +53,12 @@ class _Item(NamedTuple):
     loop: asyncio.AbstractEventLoop
 
 
+def _identity(path: Path) -> str:
+    """Return a name that this file has and no other that is there: which file it is, not what it is called."""
+    found = path.stat()
+    return hashlib.sha256(f"surehand/journal\0{found.st_dev}:{found.st_ino}".encode()).hexdigest()[:32]
+
+
 class SqliteJournal:
     """A journal in one SQLite file, made by `open`."""
 
@@ -66,6 +73,7 @@ class SqliteJournal:
         verification: Verification,
     ) -> None:
         self._path = path
+        self._identity = _identity(path)
         self._lease = lease
         self._store = store
         self._inline, self._background = readers
@@ -138,6 +146,7 @@ class SqliteJournal:
         return {
             "kind": "sqlite",
             "path": str(self._path),
+            "identity": self._identity,
             "tier": files.TIER,
             "lacks": list(PLAIN_LACKS),
             "events": self._store.head.seq,

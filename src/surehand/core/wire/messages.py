@@ -51,7 +51,11 @@ class Hello(Record, frozen=True, kw_only=True):
 
 
 class Welcome(Record, frozen=True, kw_only=True):
-    """The daemon's answer to a hello; `nonce` repeats the client's, `session` names the new context."""
+    """The daemon's answer to a hello; `nonce` repeats the client's, `session` names the new context.
+
+    `journal` names the store of what was ever done, so that a client can tell a daemon that knows its operations from
+    one that knows nothing of them.
+    """
 
     protocol: int
     nonce: str
@@ -61,6 +65,7 @@ class Welcome(Record, frozen=True, kw_only=True):
     role: Literal["agent", "control"]
     trust_level: str
     authority_mode: str
+    journal: str = ""
 
 
 class Call(Record, frozen=True, kw_only=True):
