@@ -279,7 +279,7 @@ async def _scene(context: Context, address: Address) -> str:
 
 
 async def _window(context: Context, surface: str) -> str:
-    found = await context.ask("observe", {"surface": surface, "full": True})
+    found = await context.ask("observe", {"surface": surface, "full": True, "aside": True})
     return str(found["text"])
 
 

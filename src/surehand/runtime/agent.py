@@ -145,7 +145,9 @@ def _scene_value(session: Session, scene: Scene, base: Scene | None, args: p.Obs
             value.update(kind="full" if changed.full else "diff", text=changed.text)
             if changed.reason:
                 value["reason"] = changed.reason
-    if args.scope is None:
+    if args.aside:
+        session.shown.aside(scene, form, whole.keys)
+    elif args.scope is None:
         session.shown.text(scene, form)
     else:
         # A look at a part is no text of the window: a later diff stands on the one before.

@@ -32,9 +32,11 @@ class Observe(Where, frozen=True, kw_only=True):
 
     `base` names an earlier scene of this session to give a diff against; `shown` is the one whose text it was given
     last. `scope` names an element, to be shown alone with all that is inside it.
+    `aside` is a text for somebody else than who acts: labels that were shown before keep the meaning they had then.
     """
 
     scope: str | None = None
+    aside: bool = False
     base: str | None = None
     full: bool = False
     max_nodes: int = limits.RENDER_NODES_DEFAULT

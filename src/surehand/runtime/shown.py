@@ -89,6 +89,17 @@ class Shown:
             if target.label in wanted:
                 self.match(scene, index)
 
+    def aside(self, scene: Scene, form: RenderOptions, labels: Iterable[str]) -> None:
+        """A text of this scene left the host for somebody else than who acts, such as a client that follows a window.
+
+        Whoever acts may not have read it, so it gives no label that was shown before another meaning.
+        """
+        if scene.surface.surface_id not in self.scenes:
+            self.text(scene, form)
+            return
+        room = limits.QUERY_RESULTS_MAX - len(self.matches)
+        self.part(scene, [label for label in labels if not self._knows(label)][:room])
+
     def match(self, scene: Scene, index: int) -> None:
         """One element of this scene left the host by itself."""
         found = Meaning(scene.surface.surface_id, scene.tree.nodes[index], scene.targets[index])

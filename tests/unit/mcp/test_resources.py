@@ -45,6 +45,7 @@ class Watched:
 
     async def observe(self, _channel: Any, params: Any, _progress: Any) -> dict[str, Any]:
         assert params["full"] is True
+        assert params["aside"] is True  # who acts may not read it
         if params["surface"] == "secret":
             raise PolicyDenied("not this one")
         return {"text": f'[e1] window "{params["surface"]}"'}

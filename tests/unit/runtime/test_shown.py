@@ -7,6 +7,7 @@ import pytest
 
 from surehand import limits
 from surehand.core.scene.fence import index_of_label, reference
+from surehand.core.scene.render import DEFAULTS
 from surehand.errors import StaleTarget, TargetNotFound
 from surehand.runtime.session import Session
 from surehand.runtime.shown import Meaning, Shown, still_means
@@ -138,3 +139,16 @@ async def test_a_candidate_can_be_named_but_never_gives_a_shown_label_another_me
     assert world.session.shown.meaning(labels["save"]) == meant
     with pytest.raises(TargetNotFound):
         world.session.shown.meaning("e99999")
+
+
+async def test_a_text_that_somebody_else_reads_gives_no_label_another_meaning() -> None:
+    world = World()
+    labels = await shown(world)
+    world.app.change("save", name="Delete")
+    world.app.add(button("new", "New"))
+    scene = await world.observe()
+    world.session.shown.aside(scene, DEFAULTS, [target.label for target in scene.targets])
+    with pytest.raises(StaleTarget):
+        await now(world, labels["save"])
+    added = next(t.label for n, t in zip(scene.tree.nodes, scene.targets, strict=True) if n.handle == "new")
+    assert scene.tree.nodes[await now(world, added)].handle == "new"
