@@ -220,7 +220,9 @@ def test_the_text_form_is_deterministic_bounded_and_cannot_be_forged(seed, nodes
     assert len(lines) <= len(rendering.lines) <= nodes_max + marked
     assert len(text.encode()) <= limits.RENDER_BYTES_MAX
     assert rendering.omitted == len(prune(scene.tree).places) - (len(rendering.lines) - marked)
-    assert rendering.omitted == sum(map(int, re.findall(r"… (\d+) more elements: use query or scope$", text, re.MULTILINE)))
+    assert rendering.omitted == sum(
+        map(int, re.findall(r"… (\d+) more elements: use query or scope$", text, re.MULTILINE))
+    )
     for node in scene.tree.nodes:
         if node.secret and node.value:
             assert "hunter2" not in text

@@ -34,6 +34,7 @@ _BRIEF: dict[str, list[Any]] = {
     "until": [{"title": "x"}],
     "region": [[0, 0, 4, 4]],
     "state": [{"checked": True}],
+    "filters": [[{"role": "button"}]],
 }
 
 
