@@ -161,7 +161,7 @@ class Screen(Protocol):
     """Windows and pixels of one desktop."""
 
     async def changed(self, timeout_ms: int) -> bool:
-        """Wait until any window came, went, moved or got the focus, as the window system says; false when time is up."""
+        """Wait until any window came, went, moved or got the focus, says the window system; false when time is up."""
 
     async def stacking(self) -> tuple[dict[str, Any], ...]:
         """Return managed windows from front to back: id, pid, title, bounds, minimized, focused."""
