@@ -444,8 +444,8 @@ async def test_drag_is_one_press_at_its_start_and_one_release_at_its_end(on: On,
     middle = (width // 2, height // 2)
     assert _same(press, ("canvas", "button-press", "middle"), middle)
     assert _same(release, ("canvas", "button-release", "middle"), (30, 20))
-    # GTK 4 takes in one movement a frame.
-    assert moves if on.app.toolkit == "gtk4" else any(_same(one, _AT, (20, 30)) for one in moves)
+    # GTK takes in one movement a frame; on a busy machine that is not the one to the middle of the path.
+    assert any(_same(one, _AT, (20, 30)) for one in moves) if on.app.toolkit == "qt" else moves
 
 
 @in_one_loop

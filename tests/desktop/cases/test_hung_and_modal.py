@@ -99,7 +99,8 @@ async def test_c26_a_read_and_an_action_on_others_go_on_while_one_is_being_waite
         hanging = asyncio.create_task(hand.act(Invoke(), count))
         took = await timed(lambda: hand.call("observe", surface=other.surface))
         await other.presses_once("counter", "Count", Invoke(), await other.button("Count"))
-        assert took < limits.APP_CALL_MS_MAX / 1000 / 2
+        # It did not wait for the time-out of the other; the rest is left to a busy machine.
+        assert took < 0.9 * limits.APP_CALL_MS_MAX / 1000
         assert (await hanging)["status"] == "refused"
     finally:
         mortal.app.resume()
