@@ -21,7 +21,7 @@ from surehand.testing.fixture_app import TOOLKITS, FixtureApp
 pytestmark = pytest.mark.desktop
 
 LONG = os.environ.get("SUREHAND_LONG") == "1"
-STEPS = 2000 if LONG else 100
+STEPS = 2000 if LONG else 60
 #: How many changes lie between two comparisons, each with the whole window read anew: most of what a step costs.
 CHANGES = 4 if LONG else 1
 TRUST = {"gtk3": "events", "gtk4": "events", "qt": "swept"}

@@ -89,6 +89,25 @@ async def test_c26_a_hung_application_is_named_in_its_own_time_and_slows_nobody_
     await mortal.presses_once("counter", "Count", Invoke(), await mortal.button("Count"))
 
 
+async def test_c26_a_hung_application_that_took_over_the_name_of_anothers_socket_makes_nobody_wait(
+    hand: Hand, desktop: IsolatedDesktop
+) -> None:
+    """GTK 3 names its socket after its pid, which programs in namespaces of their own have in common."""
+    first = await FixtureApp.start(desktop, "gtk3", sections=_SECTIONS, title="First")
+    one = await On.reach(hand, first)
+    second = await FixtureApp.start(desktop, "gtk3", sections=_SECTIONS, title="Second")
+    try:
+        await On.reach(hand, second)
+        count = await one.button("Count")
+        second.stop()
+        took = await timed(lambda: one.presses_once("counter", "Count", Invoke(), count))
+        assert took < 0.9 * limits.APP_CALL_MS_MAX / 1000
+    finally:
+        second.resume()
+        second.close()
+        first.close()
+
+
 async def test_c26_a_read_and_an_action_on_others_go_on_while_one_is_being_waited_for(
     mortal: On, hand: Hand, lively: FixtureApp
 ) -> None:

@@ -151,7 +151,14 @@ class Application:
         self._acted = None
         if self._acting is None or self._acting.closed:
             self._acting = await self._own_again()
+            if self._acting is None:
+                # Where its socket was another program's is now; asking there again could wait for that one.
+                self._own_again = None
         return self._acting or self.own
+
+    def act_over(self, connection: Connection | None) -> None:
+        """Act over this connection first."""
+        self._acting = connection
 
     def acted(self, behind: asyncio.Future[list[Reply]]) -> None:
         """Remember the question sent behind an act: where it stays unanswered another act takes another connection."""
@@ -319,7 +326,12 @@ class Bus:
         who = identity.identify(pid or 0, name)
         label = " ".join(part for part in (toolkit, version) if part)
         again = functools.partial(self._own_socket, address, pid)
-        return Application(owner, who, label, profile_of(toolkit, version), on_bus, own, again)
+        application = Application(owner, who, label, profile_of(toolkit, version), on_bus, own, again)
+        if own is not None:
+            # Now, because the name of its socket holds its pid, which in a namespace of its own others have too: the
+            # next program takes the name over.
+            application.act_over(await again())
+        return application
 
     async def _own_socket(self, address: str, pid: int | None) -> Connection | None:
         """Return the application's own socket, unless the bus vouches for another process than the one at its end.
