@@ -34,7 +34,6 @@ class _Seen:
 
     def __init__(self) -> None:
         self.window: str | None = None
-        self.texts: dict[str, str] = {}
         self.asked: dict[str, str] = {}
         #: Ids of one session cannot be guessed by, or meant by, another.
         self.mark = secrets.token_hex(8)
@@ -80,19 +79,9 @@ class Context:
         self._seen.window = surface
 
     @property
-    def texts(self) -> dict[str, str]:
-        """Per window the scene whose text the agent was given last; a diff stands on it."""
-        return self._seen.texts
-
-    @property
     def asked(self) -> dict[str, str]:
         """Requests to people that have not ended, by their words; a person who took over outlasts a session."""
         return self._seen.asked
-
-    def seen(self, surface: str, scene_id: str) -> None:
-        """The agent is given the text of this scene, whole or as a diff."""
-        self._seen.window = surface
-        self._seen.texts[surface] = scene_id
 
     @property
     def closed(self) -> bool:
@@ -109,7 +98,6 @@ class Context:
         found = await self.ask("end_session", {})
         await self.session.renew(self._way(found.get("desktop")))
         self._seen.window = None
-        self._seen.texts.clear()
 
     async def ask(
         self,

@@ -90,7 +90,7 @@ def changed(context: Context, after: dict[str, Any]) -> tuple[dict[str, Any], li
         context.window = None
     for window in after.get("opened", ()):
         if "scene_id" in window:
-            context.seen(window["surface_id"], window["scene_id"])
+            context.window = window["surface_id"]
         from surehand.core.scene.describe import quote  # noqa: PLC0415 - not needed by every call
 
         texts.append(f"opened window {window['surface_id']}:\n{window.get('text') or quote(window['title'])}")
@@ -110,6 +110,6 @@ def _part(context: Context, part: dict[str, Any]) -> str:
         return ""
     if "error" in part:
         return f"window {part['surface']} cannot be read now: {part['error']['message']}"
-    context.seen(part["surface"], part["scene_id"])
+    context.window = part["surface"]
     text = str(part["text"])
     return "" if part["kind"] == "diff" and "\n" not in text else text

@@ -110,7 +110,7 @@ async def observe(context: Context, args: Observe) -> Answer:
     found = await context.ask("observe", _observe_params(context, args), wait_ms=wait_ms)
     surface = found["surface"]
     if args.scope is None:
-        context.seen(surface["surface_id"], found["scene_id"])
+        context.window = surface["surface_id"]
     else:
         # A diff still stands on the window's own last text.
         context.window = surface["surface_id"]

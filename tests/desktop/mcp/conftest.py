@@ -12,6 +12,7 @@ import pytest
 
 from surehand.testing.desktop import IsolatedDesktop
 from surehand.testing.fixture_app import FixtureApp
+from tests.crash.daemon_kit import Daemon
 
 SUREHAND = str(Path(sys.executable).with_name("surehand"))
 
@@ -23,6 +24,19 @@ def own_daemon(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path
     monkeypatch.setenv("SUREHAND_RUNTIME_DIR", str(folder))
     yield folder
     subprocess.run([SUREHAND, "stop"], env={**os.environ}, capture_output=True, timeout=30, check=False)
+
+
+@pytest.fixture(scope="module")
+def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
+    """Return a daemon that a module shares, in a process of its own; its clients find it."""
+    made = Daemon(Path(tmp_path_factory.mktemp("daemon")))
+    patch = pytest.MonkeyPatch()
+    patch.setenv("SUREHAND_RUNTIME_DIR", str(made.run))
+    made.start()
+    yield made
+    made.stop()
+    made.close()
+    patch.undo()
 
 
 @pytest.fixture

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterator
-from pathlib import Path
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -34,18 +33,6 @@ CHECK = {
     "gtk4": {"name": "Wi-Fi"},
     "qt": {"role": "checkbox", "name": "Bold"},
 }
-
-
-@pytest.fixture(scope="module")
-def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
-    made = Daemon(Path(tmp_path_factory.mktemp("daemon")))
-    patch = pytest.MonkeyPatch()
-    patch.setenv("SUREHAND_RUNTIME_DIR", str(made.run))
-    made.start()
-    yield made
-    made.stop()
-    made.close()
-    patch.undo()
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module", params=TOOLKITS)

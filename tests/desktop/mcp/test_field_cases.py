@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -101,18 +100,6 @@ def refused(answer: dict[str, Any]) -> bool:
         return bool(answer["error"]["code"] == INVALID_PARAMS)
     error = answer["result"]["structuredContent"].get("error", {})
     return answer["result"]["isError"] is True and error.get("code") in {"invalid_request", "target_not_found"}
-
-
-@pytest.fixture(scope="module")
-def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
-    made = Daemon(Path(tmp_path_factory.mktemp("daemon")))
-    patch = pytest.MonkeyPatch()
-    patch.setenv("SUREHAND_RUNTIME_DIR", str(made.run))
-    made.start()
-    yield made
-    made.stop()
-    made.close()
-    patch.undo()
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
