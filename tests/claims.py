@@ -466,4 +466,16 @@ CLAIMS: tuple[Claim, ...] = (
             "                pass\n",
         ),
     ),
+    Claim(
+        3,
+        "an effect whose answer was lost is not presented to a daemon with another journal",
+        ("tests/unit/client/test_session.py::test_an_effect_is_not_presented_to_a_daemon_with_another_journal",),
+        Guard("src/surehand/client/session.py", "        if link.welcome.journal != journal:\n", "        if False:\n"),
+    ),
+    Claim(
+        2,
+        "a text that a client follows gives no label another meaning",
+        ("tests/unit/runtime/test_shown.py::test_a_text_that_somebody_else_reads_gives_no_label_another_meaning",),
+        Guard(_RUNTIME + "shown.py", "if not self._knows(label)][:room]", "if label][:room]"),
+    ),
 )

@@ -144,11 +144,15 @@ async def test_a_candidate_can_be_named_but_never_gives_a_shown_label_another_me
 async def test_a_text_that_somebody_else_reads_gives_no_label_another_meaning() -> None:
     world = World()
     labels = await shown(world)
-    world.app.change("save", name="Delete")
     world.app.add(button("new", "New"))
     scene = await world.observe()
-    world.session.shown.aside(scene, DEFAULTS, [target.label for target in scene.targets])
-    with pytest.raises(StaleTarget):
-        await now(world, labels["save"])
-    added = next(t.label for n, t in zip(scene.tree.nodes, scene.targets, strict=True) if n.handle == "new")
+    place = index_of_label(scene, labels["save"])
+    assert place is not None
+    other = msgspec.structs.replace(scene.targets[place], context="dave", context_hash="0" * 64)
+    targets = tuple(other if target is scene.targets[place] else target for target in scene.targets)
+    recycled = msgspec.structs.replace(scene, targets=targets)
+    world.session.shown.aside(recycled, DEFAULTS, [target.label for target in targets])
+    with pytest.raises(StaleTarget, match="stands for something else"):
+        still_means(world.session.shown.meaning(labels["save"]), recycled)
+    added = next(t.label for n, t in zip(scene.tree.nodes, targets, strict=True) if n.handle == "new")
     assert scene.tree.nodes[await now(world, added)].handle == "new"
