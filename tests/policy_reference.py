@@ -104,9 +104,9 @@ def holds(rule, document, action, present, observed):
 
 def answer(rules, defaults, document, observed):
     facts = document.facts
-    present = set(facts.categories) | ({"sensitive_app"} if facts.sensitive_app else set())
-    present |= {"shared_desktop"} if facts.isolation == "shared" else set()
-    present |= set(observed.get("categories", ())) & CONSEQUENTIAL_AND_PLACES
+    proven = set(facts.categories) | ({"sensitive_app"} if facts.sensitive_app else set())
+    proven |= {"shared_desktop"} if facts.isolation == "shared" else set()
+    present = proven | set(observed.get("categories", ())) & CONSEQUENTIAL_AND_PLACES
     seen_as = observed.get("effect")
 
     def applies(rule):
@@ -115,7 +115,8 @@ def answer(rules, defaults, document, observed):
         return as_asked or as_seen
 
     mine = [rule for rule in rules if applies(rule)]
-    covered = {name for rule in mine if rule.effect != "deny" for name in rule.covers}
+    unseen = [rule for rule in rules if rule.effect != "deny" and holds(rule, document, document.action, proven, {})]
+    covered = {name for rule in unseen for name in rule.covers}
     behind = [rule for rule in defaults if applies(rule)]
     behind = [rule for rule in behind if not rule.match.category or not set(rule.match.category) & present <= covered]
     effects = {rule.effect for rule in mine + behind}

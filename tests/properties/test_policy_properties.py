@@ -17,6 +17,9 @@ from tests.policy_strategies import documents, observed, rule_lists, rules
 EXAMPLES = 200_000 if os.environ.get("SUREHAND_LONG") == "1" else 3_000
 
 
+OBSERVED = ("role", "name", "context", "title", "claimed", "categories", "effect")
+
+
 def strictness(policy, document: PolicyInput) -> int:
     return STRICTNESS[decide(policy, document, "d1").outcome]
 
@@ -30,6 +33,15 @@ def seeing(document: PolicyInput, shown) -> PolicyInput:
 def test_nothing_observed_ever_makes_an_answer_less_strict(given_rules, document, shown):
     policy = compile_policy(given_rules, DEFAULT_RULES, "r1")
     assert strictness(policy, seeing(document, shown)) >= strictness(policy, seeing(document, {}))
+
+
+@settings(max_examples=EXAMPLES, deadline=None)
+@given(given_rules=rule_lists, document=documents, kept=st.sets(st.sampled_from(OBSERVED)))
+def test_the_more_the_screen_says_the_stricter_the_answer(given_rules, document, kept):
+    """An application cannot talk one part of itself down by what it calls another."""
+    policy = compile_policy(given_rules, DEFAULT_RULES, "r1")
+    less = {name: value for name, value in document.facts.observed.items() if name in kept}
+    assert strictness(policy, document) >= strictness(policy, seeing(document, less))
 
 
 @settings(max_examples=EXAMPLES, deadline=None)

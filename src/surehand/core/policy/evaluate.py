@@ -2,7 +2,7 @@
 
 Guarantees, each a property test against a page-long reference: deny beats everything, then a question, then an
 allowance, and nothing matching is a deny; whatever is observed can only make the answer stricter; adding a rule that
-denies never permits anything; an error of any kind is a deny.
+denies never permits anything; an error of any kind is a deny. What rules cover is settled without the screen.
 """
 
 from __future__ import annotations
@@ -46,7 +46,9 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     obligations: Obligations = Obligations()
 
 
-class _Compiled(msgspec.Struct, frozen=True, kw_only=True):
+class Compiled(msgspec.Struct, frozen=True, kw_only=True):
+    """A rule, ready to be compared."""
+
     rule: Rule
     is_default: bool
     denies: bool
@@ -63,14 +65,14 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     """Compiled rules under one revision. `closed` is why everything is denied, None for a working policy."""
 
     revision: str
-    rules: tuple[_Compiled, ...] = ()
+    rules: tuple[Compiled, ...] = ()
     closed: str | None = None
 
 
 def compile_policy(rules: Iterable[Rule], defaults: Iterable[Rule], revision: str) -> Policy:
     """Return a policy of operator rules and, behind them, the defaults that they may cover."""
-    compiled = [_compile(rule, is_default=False) for rule in rules]
-    compiled += [_compile(rule, is_default=True) for rule in defaults]
+    compiled = [compile_rule(rule, is_default=False) for rule in rules]
+    compiled += [compile_rule(rule, is_default=True) for rule in defaults]
     return Policy(revision=revision, rules=tuple(compiled))
 
 
@@ -122,24 +124,36 @@ def _decide(policy: Policy, document: PolicyInput) -> Verdict:
     if policy.closed is not None:
         return Verdict(outcome="deny", rule="closed", reason=policy.closed)
     facts = document.facts
-    candidates = _candidates(policy, document, document.action)
-    proven = _proven_categories(facts)
-    blind = _verdict(candidates, proven, {}, approved=document.approved)
+    candidates = candidates_of(policy, document, document.action)
+    proven = proven_categories_of(facts)
+    matching = matching_of(candidates, proven, {})
+    covered = covered_by(matching)
+    blind = verdict_of(standing_of(matching, proven, covered), approved=document.approved)
     if not facts.observed:
         return blind
     observed = facts.observed
-    present = proven | _observed_categories(observed)
-    effect = observed.get("effect")
-    if isinstance(effect, str) and effect != document.action:
-        # What the screen says it really is may be denied or asked about as well; it may not be allowed as that.
-        candidates += [one for one in _candidates(policy, document, effect) if one.denies or one.asks]
+    present = proven | observed_categories_of(observed)
+    if (as_seen := seen_candidates_of(policy, document)) is not None:
+        candidates += as_seen
     elif present == proven and not any(one.observed for one in candidates):
         # Nothing that was observed is looked at, so the second answer would be the first.
         return blind
-    return stricter(_verdict(candidates, present, observed, approved=document.approved), blind)
+    standing = standing_of(matching_of(candidates, present, observed), present, covered)
+    return stricter(verdict_of(standing, approved=document.approved), blind)
 
 
-def _candidates(policy: Policy, document: PolicyInput, action: str) -> list[_Compiled]:
+def seen_candidates_of(policy: Policy, document: PolicyInput) -> list[Compiled] | None:
+    """Return the rules that speak of what the screen says it really is; None where the screen says nothing else.
+
+    As that it may be denied or asked about as well; it may not be allowed as that.
+    """
+    effect = document.facts.observed.get("effect")
+    if not isinstance(effect, str) or effect == document.action:
+        return None
+    return [one for one in candidates_of(policy, document, effect) if one.denies or one.asks]
+
+
+def candidates_of(policy: Policy, document: PolicyInput, action: str) -> list[Compiled]:
     """Return the rules whose proven conditions hold."""
     facts = document.facts
     values = (
@@ -164,13 +178,23 @@ def _candidates(policy: Policy, document: PolicyInput, action: str) -> list[_Com
     return found
 
 
-def _verdict(
-    candidates: list[_Compiled], present: frozenset[str], observed: dict[str, Any], *, approved: bool
-) -> Verdict:
-    """Return the answer of the rules that match: the first of the strictest kind names it."""
-    matching = [one for one in candidates if _matches(one, present, observed)]
-    covered = frozenset(name for one in matching if not (one.is_default or one.denies) for name in one.rule.covers)
-    standing = [one for one in matching if not (one.is_default and one.category and one.category & present <= covered)]
+def matching_of(candidates: list[Compiled], present: frozenset[str], observed: dict[str, Any]) -> list[Compiled]:
+    """Return those of which the other conditions hold as well."""
+    return [one for one in candidates if _matches(one, present, observed)]
+
+
+def covered_by(matching: Iterable[Compiled]) -> frozenset[str]:
+    """Return what these rules take responsibility for; the screen has no say, so it is asked without the screen."""
+    return frozenset(name for one in matching if not (one.is_default or one.denies) for name in one.rule.covers)
+
+
+def standing_of(matching: list[Compiled], present: frozenset[str], covered: frozenset[str]) -> list[Compiled]:
+    """Return the matching rules but for defaults of which every category that is present is covered."""
+    return [one for one in matching if not (one.is_default and one.category and one.category & present <= covered)]
+
+
+def verdict_of(standing: list[Compiled], *, approved: bool) -> Verdict:
+    """Return the answer of the rules that stand: the first of the strictest kind names it."""
     denied = next((one.rule for one in standing if one.denies), None)
     if denied is not None:
         return Verdict(outcome="deny", rule=denied.id, reason=denied.reason)
@@ -186,7 +210,7 @@ def _verdict(
     )
 
 
-def _matches(one: _Compiled, present: frozenset[str], observed: dict[str, Any]) -> bool:
+def _matches(one: Compiled, present: frozenset[str], observed: dict[str, Any]) -> bool:
     if one.category and one.category.isdisjoint(present):
         return False
     for field, matches in one.observed:
@@ -196,7 +220,7 @@ def _matches(one: _Compiled, present: frozenset[str], observed: dict[str, Any]) 
     return True
 
 
-def _obligations(standing: list[_Compiled]) -> Obligations:
+def _obligations(standing: list[Compiled]) -> Obligations:
     asking = [
         Obligations(redact=one.rule.redact, release=one.rule.release, approvals_needed=one.rule.approvals)
         for one in standing
@@ -208,7 +232,8 @@ def _obligations(standing: list[_Compiled]) -> Obligations:
 _NO_OBLIGATIONS: Final = Obligations()
 
 
-def _proven_categories(facts: Facts) -> frozenset[str]:
+def proven_categories_of(facts: Facts) -> frozenset[str]:
+    """Return the categories that are present whatever the screen says."""
     found = set(facts.categories)
     if facts.sensitive_app:
         found.add("sensitive_app")
@@ -217,7 +242,8 @@ def _proven_categories(facts: Facts) -> frozenset[str]:
     return frozenset(found)
 
 
-def _observed_categories(observed: dict[str, Any]) -> frozenset[str]:
+def observed_categories_of(observed: dict[str, Any]) -> frozenset[str]:
+    """Return the categories that the screen gives away."""
     listed = observed.get("categories", ())
     if not isinstance(listed, list | tuple):
         raise TypeError("observed categories are a list")
@@ -227,7 +253,8 @@ def _observed_categories(observed: dict[str, Any]) -> frozenset[str]:
 # --- compiling ----------------------------------------------------------------------------------------------------
 
 
-def _compile(rule: Rule, *, is_default: bool) -> _Compiled:
+def compile_rule(rule: Rule, *, is_default: bool) -> Compiled:
+    """Return a rule ready to be compared."""
     match = rule.match
     proven = tuple(
         (index, matcher(getattr(match, field))) for index, field in enumerate(_FIELDS) if getattr(match, field)
@@ -237,7 +264,7 @@ def _compile(rule: Rule, *, is_default: bool) -> _Compiled:
         for field in _OBSERVED_FIELDS
         if getattr(match.observed, field)
     )  # fmt: skip
-    return _Compiled(
+    return Compiled(
         rule=rule,
         is_default=is_default,
         denies=rule.effect == "deny",
