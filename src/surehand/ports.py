@@ -215,11 +215,12 @@ class Attempt(Protocol):
 class Dispatched(msgspec.Struct, frozen=True, kw_only=True):
     """What an actor knows after entering.
 
-    `done`: the application acknowledged. `sent`: it was delivered and not acknowledged in time. `no_effect`: the
-    application refused and provably did nothing. `unknown`: anything else.
+    `done`: the application acknowledged. `begun`: it has not, but answered what was asked behind the act on the same
+    connection, so that it runs the handler and serves its other work meanwhile. `sent`: it was delivered and not
+    acknowledged in time. `no_effect`: the application refused and provably did nothing. `unknown`: anything else.
     """
 
-    status: Literal["done", "sent", "no_effect", "unknown"]
+    status: Literal["done", "begun", "sent", "no_effect", "unknown"]
     route: str
     detail: str = ""
     #: The toolkit runs the handler up to this long after the acknowledgement.

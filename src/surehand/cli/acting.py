@@ -40,7 +40,10 @@ from surehand.errors import EffectError, InvalidRequest, SurehandError
 from surehand.limits import REQUEST_BYTES_MAX
 
 #: What the words in receipts mean.
-_WARNINGS: Final = {"held_before": "it was so before, which makes the verification say little (held_before)"}
+_WARNINGS: Final = {
+    "handler_running": "the application still runs what this began, such as a dialog that it opened (handler_running)",
+    "held_before": "it was so before, which makes the verification say little (held_before)",
+}
 
 _KINDS: Final = "\n".join(f"  {kind:18}{form.words}".rstrip() for kind, form in FORMS.items())
 

@@ -15,7 +15,7 @@ import msgspec
 from surehand.model.outcome import UNKNOWN_STATEMENT, Effect, TerminalKind
 from surehand.model.record import Record
 
-Status = Literal["done", "sent", "no_effect", "unknown"]
+Status = Literal["done", "begun", "sent", "no_effect", "unknown"]
 Verified = Literal["verified", "contradicted", "unreadable", "not_asked", "pending"]
 Context = Literal["not_applicable", "unchanged", "changed_by_person", "changed", "unreadable"]
 
@@ -44,7 +44,7 @@ class Known(Record, frozen=True, kw_only=True):
     """Everything that is known about an entered operation when it is time to say how it ended.
 
     Args:
-        status: What the actor said. `no_effect` is its proof that nothing happened.
+        status: What the actor said. `no_effect` is its proof that nothing happened; `begun` that the handler runs.
         verification: What reading back said. `pending` means that the budget ended while it still could come true.
         context: The background sample before and after (spec §10).
         interrupted: The person took over; the actor stopped between two units.
@@ -220,8 +220,9 @@ RULES: Final[tuple[Row, ...]] = (
         applies=lambda k: k.status == "sent",
         end=_unknown("It was delivered, not acknowledged in time, and nothing was read back."),
     ),
+    # A handler that runs a dialog of its own acknowledges when that closes (spec §9); it was begun, which is proven.
     Row(
-        name="nothing was asked, and the application acknowledged",
+        name="nothing was asked, and the application acknowledged, or is proven to run what it was asked for",
         ends="`succeeded`, executed but not verified; `withheld` where its output is not released",
         applies=lambda _: True,
         end=_executed("executed_unverified"),

@@ -155,8 +155,9 @@ class Watcher:
         """Look until the expectation is verified, contradicted, or the budget is over."""
         asked = not isinstance(seen.expectation, NoVerification)
         delay_ms = dispatched.handler_delay_ms
+        running = ("handler_running",) if dispatched.status == "begun" else ()
         if run.aim.surface is None or run.aim.observer is None or not (asked or delay_ms):
-            return Found("not_asked", None, meaning_changed=False)
+            return Found("not_asked", None, meaning_changed=False, warnings=running)
         budget_ms = max(delay_ms, limits.VERIFY_BUDGET_MS_DEFAULT) if asked else delay_ms
         started = self._clock.monotonic_ms()
         state = Watch(started_ms=started)
@@ -185,7 +186,7 @@ class Watcher:
             await looks.wait(min(left_ms, _LOOK_MS))
         warnings = ("held_before",) if seen.held_before and judgement == "verified" else ()
         evidence = None if reading.node is None else self.evidence(reading.node)
-        return Found(judgement, evidence, meaning_changed=changed, warnings=warnings)
+        return Found(judgement, evidence, meaning_changed=changed, warnings=warnings + running)
 
     def _is_last(self, started: int, budget_ms: int) -> bool:
         return self._clock.monotonic_ms() >= started + budget_ms - _LOOK_MS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from surehand.adapters.atspi.acting_outcome import judge
+from surehand.adapters.atspi.acting_outcome import judge, judge_silence
 from surehand.adapters.atspi.transport import Failure
 from surehand.errors import from_value
 
@@ -64,3 +64,11 @@ def test_gtk3_false_to_an_action_proves_nothing_because_it_answers_before_it_act
 @pytest.mark.parametrize("reply", [[True], [], [None], [0]])
 def test_any_other_reply_is_an_acknowledgement(reply):
     assert judge(reply, "action", "gtk3").status == "done"
+
+
+def test_a_handler_is_said_to_run_only_where_the_application_answered_what_was_asked_behind_a_named_action():
+    assert judge_silence([[0, 0]], "action").status == "begun"
+    for behind in (None, Failure("timeout"), Failure("refused", _DBUS + "UnknownObject"), Failure("lost")):
+        assert judge_silence(behind, "action").status == "sent"
+    for kind in ("text", "range", "value", "selection", "focus", "scroll_to"):
+        assert judge_silence([[0, 0]], kind).status == "sent"

@@ -4,7 +4,8 @@ Promises:
 - Everything is prepared first; the last reads, the final fence and the one acting call follow each other in one task
   without a wait between fence and call. After `enter` no second route is tried and nothing is sent twice.
 - An action is run by its name, at the index it has at that moment; never by position, never guessed (case C07).
-- `done` means acknowledged, not effected; silence after sending is `sent`; `no_effect` only where it is proven.
+- `done` means acknowledged, not effected; `begun` that the handler is proven to run; silence after sending is `sent`;
+  `no_effect` only where it is proven.
 - A wanted state that is there already is a success without an acting call: `detail` begins with `already`.
 
 It decides nothing: identity, meaning, enabled and visible are the fence's, effects are verified by the gateway.
@@ -26,7 +27,6 @@ from surehand.adapters.atspi import (
     acting_verbs,
     calls,
 )
-from surehand.adapters.atspi.acting_outcome import Verdict
 from surehand.adapters.atspi.acting_plan import Bench, Plan, Sight, action_times, checked, profile_for
 from surehand.adapters.atspi.transport import Call, Connection, Reply
 from surehand.errors import InvalidRequest, UnsupportedAction
@@ -221,9 +221,8 @@ class AtspiActor:
         """Send the one call, in the task and turn that entered; then find out what became of it."""
         connection, remember = way
         acted = connection.start_many([acting], held=True)
-        # Applications handle calls in order, so an answer to this one says that the first was at least begun: a
-        # handler that opens a menu of its own (Qt) or forgets to answer (GTK 4 text selection) shows at once. Both are
-        # written here and now, in one write.
+        # What an answer to this one proves while the first is silent, `acting_outcome` says. Both are written here and
+        # now, in one write.
         after = Call(acting.destination, acting.path, calls.ACCESSIBLE, "GetState")
         behind = connection.start_many([after])
         remember(behind)
@@ -231,12 +230,10 @@ class AtspiActor:
         if not acted.done():
             await asyncio.wait([acted], timeout=limits.ACTION_ACK_GRACE_MS / 1000)
         self._remember_press(plan, toolkit)
-        verdict = _verdict(acted, plan, toolkit)
+        if acted.done():
+            verdict = acting_outcome.judge(acted.result()[0], plan.kind, toolkit)
+        else:
+            verdict = acting_outcome.judge_silence(behind.result()[0] if behind.done() else None, plan.kind)
+        # What was begun runs its handler already.
         delay_ms = plan.delay_ms if verdict.status in {"done", "sent", "unknown"} else 0
         return Dispatched(status=verdict.status, route=plan.route, detail=verdict.detail, handler_delay_ms=delay_ms)
-
-
-def _verdict(acted: asyncio.Future[list[Reply]], plan: Plan, toolkit: str) -> Verdict:
-    if not acted.done():
-        return Verdict("sent", "begun and not acknowledged")
-    return acting_outcome.judge(acted.result()[0], plan.kind, toolkit)

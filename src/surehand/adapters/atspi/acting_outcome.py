@@ -3,6 +3,12 @@
 After the call was sent only two things are ever claimed: `done` when the application acknowledged it, and `no_effect`
 where the answer proves that nothing happened. Silence is `sent`; everything else is `unknown`. An acknowledgement is
 not an effect: GTK 3 answers true for disabled controls and before it acts, so effects are verified elsewhere.
+
+A third thing is said before any answer came: `begun`. Applications handle the calls of one connection in order, so one
+that answers a question sent behind the act has taken the act up, and runs a loop of its own inside the handler: a Qt
+dialog or menu, which acknowledges when it closes. That holds for named actions only: GTK 4 never answers when it
+selects text, so silence there proves no handler. An application that hangs answers neither, and stays `sent`; windows
+that come up meanwhile prove nothing either way.
 """
 
 from __future__ import annotations
@@ -12,7 +18,7 @@ from typing import Final, Literal, NamedTuple
 from surehand.adapters.atspi.transport import Failure, Reply
 
 Kind = Literal["action", "text", "range", "value", "selection", "focus", "scroll_to"]
-Status = Literal["done", "sent", "no_effect", "unknown"]
+Status = Literal["done", "begun", "sent", "no_effect", "unknown"]
 
 #: Errors that the receiver gives before it looks for what to do → our code for why nothing happened. `GDBus…Code13`
 #: is GTK 4's "no such action"; Qt says UnknownObject for every call it does not carry out.
@@ -58,6 +64,13 @@ def judge(reply: Reply, kind: Kind, family: str) -> Verdict:
             return Verdict("no_effect", "target_not_actionable")
         return Verdict("unknown", "the application answered false, which proves nothing here")
     return Verdict("done", "acknowledged")
+
+
+def judge_silence(behind: Reply | None, kind: Kind) -> Verdict:
+    """Return what is known while an acting call is unanswered, by the answer to the question sent behind it."""
+    if kind == "action" and behind is not None and not isinstance(behind, Failure):
+        return Verdict("begun", "its handler runs, and serves other work meanwhile")
+    return Verdict("sent", "not acknowledged")
 
 
 def _judge_failure(failure: Failure) -> Verdict:
