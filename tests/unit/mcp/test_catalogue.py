@@ -10,7 +10,7 @@ from surehand.mcp.server import listing, result
 from surehand.tools.catalog import TOOLS, find_tool, toolset
 from surehand.tools.tool import Answer, Image
 from tests.unit.daemon.fakes import FakeHost
-from tests.unit.mcp.conftest import spawned
+from tests.unit.mcp.conftest import Spawned, spawned
 
 NAMES = [
     *("list_apps", "list_windows", "observe", "query", "read_text", "read_table", "screenshot", "wait_for"),
@@ -64,11 +64,9 @@ async def test_a_ping_is_answered_with_nothing_before_and_after_the_handshake(ho
     assert host.calls == []
 
 
-async def test_what_has_no_id_is_answered_by_nothing(host: FakeHost) -> None:
-    async with spawned() as server:
-        await server.greeted()
-        for method in ("notifications/no-such", "notifications/turn-ended", "tools/no-such"):
-            server.send({"jsonrpc": "2.0", "method": method})
-        server.send({"jsonrpc": "2.0", "id": 9, "method": "ping"})
-        assert (await server.read())["id"] == 9
+async def test_what_has_no_id_is_answered_by_nothing(host: FakeHost, server: Spawned) -> None:
+    for method in ("notifications/no-such", "notifications/turn-ended", "tools/no-such"):
+        server.send({"jsonrpc": "2.0", "method": method})
+    server.send({"jsonrpc": "2.0", "id": 9, "method": "ping"})
+    assert (await server.read())["id"] == 9
     assert host.calls == []

@@ -25,7 +25,7 @@ from surehand.tools.schema import input_schema
 from surehand.tools.tool import Answer, Tool
 from tests.unit.client.conftest import reply, until
 from tests.unit.daemon.fakes import FakeHost, forever
-from tests.unit.mcp.conftest import calling, cancelled, spawned
+from tests.unit.mcp.conftest import Spawned, calling, cancelled, spawned
 from tests.unit.runtime.test_attacks_reach import agent, host_of
 
 LONG = bool(os.environ.get("SUREHAND_LONG"))
@@ -292,32 +292,26 @@ async def test_labels_of_another_session_name_nothing_here() -> None:
 INVOKE = {"target": {"role": "button", "name": "Save"}}
 
 
-async def test_a_giant_argument_is_answered_and_reaches_nothing(host: FakeHost) -> None:
-    async with spawned() as server:
-        await server.greeted()
-        found = await server.call(
-            1, "set_value", {"target": {"role": "text"}, "window": "w1", "value": "x" * 10_000_000}
-        )
-        assert "error" in found or found["result"]["structuredContent"]["error"]["code"] in {
-            "too_large",
-            "invalid_request",
-        }
-        assert not [name for name, _ in host.calls if name == "act"]
-        assert "result" in await server.call(2, "list_windows")
+async def test_a_giant_argument_is_answered_and_reaches_nothing(host: FakeHost, server: Spawned) -> None:
+    found = await server.call(1, "set_value", {"target": {"role": "text"}, "window": "w1", "value": "x" * 10_000_000})
+    assert "error" in found or found["result"]["structuredContent"]["error"]["code"] in {
+        "too_large",
+        "invalid_request",
+    }
+    assert not [name for name, _ in host.calls if name == "act"]
+    assert "result" in await server.call(2, "list_windows")
 
 
-async def test_many_calls_cancelled_at_once_leave_a_server_that_serves(host: FakeHost) -> None:
+async def test_many_calls_cancelled_at_once_leave_a_server_that_serves(host: FakeHost, server: Spawned) -> None:
     host.script["act"] = forever
     most = 40
-    async with spawned() as server:
-        await server.greeted()
-        for number in range(most):
-            server.send(calling(number, "invoke", {**INVOKE, "window": "w1"}))
-        await asyncio.to_thread(until, lambda: sum(name == "act" for name, _ in host.calls) == most)
-        for number in (*range(most), *range(most), "x", -1):
-            server.send(cancelled(number))
-        await asyncio.to_thread(until, lambda: len(host.cancelled) == most)
-        assert "result" in await server.call(1000, "list_windows")
+    for number in range(most):
+        server.send(calling(number, "invoke", {**INVOKE, "window": "w1"}))
+    await asyncio.to_thread(until, lambda: sum(name == "act" for name, _ in host.calls) == most)
+    for number in (*range(most), *range(most), "x", -1):
+        server.send(cancelled(number))
+    await asyncio.to_thread(until, lambda: len(host.cancelled) == most)
+    assert "result" in await server.call(1000, "list_windows")
 
 
 async def test_more_calls_than_the_daemon_takes_at_once_are_refused_and_not_lost(host: FakeHost) -> None:
@@ -332,7 +326,7 @@ async def test_more_calls_than_the_daemon_takes_at_once_are_refused_and_not_lost
             assert one["result"]["structuredContent"]["error"]["code"] == "too_large"
 
 
-async def test_ids_of_a_request_that_is_under_way_do_not_make_one_effect_two(host: FakeHost) -> None:
+async def test_ids_of_a_request_that_is_under_way_do_not_make_one_effect_two(host: FakeHost, server: Spawned) -> None:
     asked: list[str] = []
 
     async def act(_channel: Any, params: Any, _progress: Any) -> Any:
@@ -340,10 +334,8 @@ async def test_ids_of_a_request_that_is_under_way_do_not_make_one_effect_two(hos
         return reply(asked[-1])
 
     host.script["act"] = act
-    async with spawned() as server:
-        await server.greeted()
-        server.send(*[calling(7, "invoke", {**INVOKE, "window": "w1"}) for _ in range(3)])
-        for _ in range(3):
-            await server.answer(7)
+    server.send(*[calling(7, "invoke", {**INVOKE, "window": "w1"}) for _ in range(3)])
+    for _ in range(3):
+        await server.answer(7)
     # The daemon sees one operation, which acts at most once.
     assert len(set(asked)) == 1

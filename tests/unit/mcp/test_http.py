@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import httpx2
 import pytest
+import pytest_asyncio
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.server.request_state import AESGCMRequestStateCodec
@@ -26,7 +27,7 @@ from surehand.mcp.sessions import META_KEY, Many
 from surehand.tools.catalog import UsageError
 from tests.unit.client.conftest import until
 from tests.unit.daemon.fakes import FakeHost, forever
-from tests.unit.mcp.conftest import LATEST_WITH_HANDSHAKE, STATELESS, SUREHAND, calling, initialize
+from tests.unit.mcp.conftest import LATEST_WITH_HANDSHAKE, STATELESS, SUREHAND, HostOfNow, calling, initialize
 
 INVOKE = {"target": {"role": "button", "name": "Save"}}
 KEY = b"k" * 32
@@ -83,6 +84,19 @@ async def served(*options: str) -> AsyncIterator[Served]:
         await process.communicate()
 
 
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def listening(hosts: HostOfNow) -> AsyncIterator[Served]:
+    async with served() as found:
+        yield found
+        assert found.process.returncode is None
+
+
+@pytest.fixture
+def server(listening: Served, host: FakeHost) -> Served:
+    """Return the module's server, in which a test opens its own sessions."""
+    return listening
+
+
 def shown_to_others(pid: int) -> bytes:
     return b"".join(Path(f"/proc/{pid}/{name}").read_bytes() for name in ("cmdline", "environ"))
 
@@ -108,48 +122,47 @@ async def test_the_token_is_the_owners_alone_in_no_argument_and_gone_afterwards(
 
 async def test_who_has_no_right_token_host_or_origin_is_turned_away_before_anything_is_looked_at(
     host: FakeHost,
+    server: Served,
 ) -> None:
-    async with served() as server:
-        good = server.token
-        for header in ("", f"Bearer {good}x", f"Bearer {good[:-1]}", "Bearer", f"Basic {good}", good):
-            assert post(server, authorization=header).status_code == 401
-        assert "bearer" in post(server, authorization="").headers["www-authenticate"].lower()
-        both = [("authorization", f"Bearer {good}"), ("authorization", f"Bearer {good}")]
-        assert httpx2.post(server.url, content=b"{}", headers=both).status_code == 401
-        port = server.netloc.rpartition(":")[2]
-        for name in (
-            "evil.example",
-            f"evil.example:{port}",
-            "127.0.0.1",
-            f"127.0.0.1:{int(port) ^ 1}",
-            f"127.0.0.1.evil:{port}",
-        ):
-            assert post(server, host=name).status_code == 421
-        for origin in ("http://evil.example", "null", "https://" + server.netloc, f"http://127.0.0.1.evil:{port}"):
-            assert post(server, origin=origin).status_code == 403
-        # A body is not even waited for.
-        async with asyncio.timeout(5):
-            reader, writer = await asyncio.open_connection("127.0.0.1", int(port))
-            writer.write(f"POST /mcp HTTP/1.1\r\nHost: {server.netloc}\r\nContent-Length: 999999\r\n\r\n".encode())
-            assert b" 401 " in await reader.readline()
-            writer.close()
-        assert httpx2.get(server.url.replace("/mcp", "/"), headers=server.headers()).status_code == 404
-        assert host.opened == []
-        for fine in ({}, {"origin": f"http://{server.netloc}"}, {"host": f"localhost:{port}"}):
-            assert post(server, **fine).status_code == 200
+    good = server.token
+    for header in ("", f"Bearer {good}x", f"Bearer {good[:-1]}", "Bearer", f"Basic {good}", good):
+        assert post(server, authorization=header).status_code == 401
+    assert "bearer" in post(server, authorization="").headers["www-authenticate"].lower()
+    both = [("authorization", f"Bearer {good}"), ("authorization", f"Bearer {good}")]
+    assert httpx2.post(server.url, content=b"{}", headers=both).status_code == 401
+    port = server.netloc.rpartition(":")[2]
+    for name in (
+        "evil.example",
+        f"evil.example:{port}",
+        "127.0.0.1",
+        f"127.0.0.1:{int(port) ^ 1}",
+        f"127.0.0.1.evil:{port}",
+    ):
+        assert post(server, host=name).status_code == 421
+    for origin in ("http://evil.example", "null", "https://" + server.netloc, f"http://127.0.0.1.evil:{port}"):
+        assert post(server, origin=origin).status_code == 403
+    # A body is not even waited for.
+    async with asyncio.timeout(5):
+        reader, writer = await asyncio.open_connection("127.0.0.1", int(port))
+        writer.write(f"POST /mcp HTTP/1.1\r\nHost: {server.netloc}\r\nContent-Length: 999999\r\n\r\n".encode())
+        assert b" 401 " in await reader.readline()
+        writer.close()
+    assert httpx2.get(server.url.replace("/mcp", "/"), headers=server.headers()).status_code == 404
+    assert host.opened == []
+    for fine in ({}, {"origin": f"http://{server.netloc}"}, {"host": f"localhost:{port}"}):
+        assert post(server, **fine).status_code == 200
 
 
-async def test_a_body_above_the_limit_is_refused(host: FakeHost) -> None:
-    async with served() as server:
-        assert post(server, b" " * (limits.MCP_BODY_BYTES_MAX + 1)).status_code == 413
-        assert post(server, json.dumps(initialize()).encode().ljust(limits.MCP_BODY_BYTES_MAX)).status_code == 200
-        assert post(server, b"[" * 100_000).status_code == 400
-        assert post(server, b'[{"jsonrpc":"2.0","id":1,"method":"ping"}]').status_code == 400
+async def test_a_body_above_the_limit_is_refused(host: FakeHost, server: Served) -> None:
+    assert post(server, b" " * (limits.MCP_BODY_BYTES_MAX + 1)).status_code == 413
+    assert post(server, json.dumps(initialize()).encode().ljust(limits.MCP_BODY_BYTES_MAX)).status_code == 200
+    assert post(server, b"[" * 100_000).status_code == 400
+    assert post(server, b'[{"jsonrpc":"2.0","id":1,"method":"ping"}]').status_code == 400
 
 
 @pytest.mark.parametrize("mode", ["legacy", STATELESS])
-async def test_the_official_client_is_served_in_both_eras(mode: str, host: FakeHost) -> None:
-    async with served() as server, server.client(mode) as client:
+async def test_the_official_client_is_served_in_both_eras(mode: str, host: FakeHost, server: Served) -> None:
+    async with server.client(mode) as client:
         listed = (await client.list_tools()).tools
         carried = ["session" in tool.input_schema["properties"] for tool in listed]
         assert set(carried) == {mode != "legacy"}
@@ -158,18 +171,17 @@ async def test_the_official_client_is_served_in_both_eras(mode: str, host: FakeH
         assert ("session" in found.structured_content) is (mode != "legacy")
 
 
-async def test_each_mcp_session_is_a_session_of_the_daemon_and_ends_with_it(host: FakeHost) -> None:
-    async with served() as server:
-        async with server.client() as one, server.client() as other:
-            for client in (one, other, one):
-                await client.call_tool("list_windows", {})
-            assert len(host.opened) == 2
-            assert host.closed == []
-        await asyncio.to_thread(until, lambda: len(host.closed) == 2)
+async def test_each_mcp_session_is_a_session_of_the_daemon_and_ends_with_it(host: FakeHost, server: Served) -> None:
+    async with server.client() as one, server.client() as other:
+        for client in (one, other, one):
+            await client.call_tool("list_windows", {})
+        assert len(host.opened) == 2
+        assert host.closed == []
+    await asyncio.to_thread(until, lambda: len(host.closed) == 2)
 
 
-async def test_a_carried_token_is_the_session_and_no_other_text_is(host: FakeHost) -> None:
-    async with served() as server, server.client(STATELESS) as client:
+async def test_a_carried_token_is_the_session_and_no_other_text_is(host: FakeHost, server: Served) -> None:
+    async with server.client(STATELESS) as client:
         first = await client.call_tool("list_windows", {})
         token = first.structured_content["session"]
         assert token in first.content[0].text
@@ -191,7 +203,7 @@ async def test_a_carried_token_is_the_session_and_no_other_text_is(host: FakeHos
         assert len(host.opened) == 2
 
 
-async def test_without_ids_that_come_once_equal_calls_are_two_operations(host: FakeHost) -> None:
+async def test_without_ids_that_come_once_equal_calls_are_two_operations(host: FakeHost, server: Served) -> None:
     asked: list[str] = []
 
     async def act(_channel: Any, params: Any, _progress: Any) -> Any:
@@ -205,7 +217,7 @@ async def test_without_ids_that_come_once_equal_calls_are_two_operations(host: F
         "io.modelcontextprotocol/protocolVersion": STATELESS,
         "io.modelcontextprotocol/clientCapabilities": {},
     }
-    async with served() as server, server.client(STATELESS) as client:
+    async with server.client(STATELESS) as client:
         token = (await client.call_tool("list_windows", {})).structured_content["session"]
         message = calling(1, "invoke", {**INVOKE, "session": token}, **about)
         for _ in range(2):
@@ -214,20 +226,19 @@ async def test_without_ids_that_come_once_equal_calls_are_two_operations(host: F
     assert len(set(asked)) == 2
 
 
-async def test_a_client_that_goes_away_cancels_its_call_in_both_eras(host: FakeHost) -> None:
+async def test_a_client_that_goes_away_cancels_its_call_in_both_eras(host: FakeHost, server: Served) -> None:
     host.script["act"] = forever
-    async with served() as server:
-        for number, mode in enumerate(("legacy", STATELESS), 1):
-            async with server.client(mode) as client:
-                call = asyncio.create_task(client.call_tool("invoke", INVOKE))
-                await asyncio.to_thread(until, lambda n=number: sum(name == "act" for name, _ in host.calls) == n)
-                call.cancel()
-                await asyncio.gather(call, return_exceptions=True)
-                await asyncio.to_thread(until, lambda n=number: len(host.cancelled) == n)
+    for number, mode in enumerate(("legacy", STATELESS), 1):
+        async with server.client(mode) as client:
+            call = asyncio.create_task(client.call_tool("invoke", INVOKE))
+            await asyncio.to_thread(until, lambda n=number: sum(name == "act" for name, _ in host.calls) == n)
+            call.cancel()
+            await asyncio.gather(call, return_exceptions=True)
+            await asyncio.to_thread(until, lambda n=number: len(host.cancelled) == n)
 
 
-async def test_another_session_can_neither_be_guessed_nor_ended(host: FakeHost) -> None:
-    async with served() as server, server.client() as client:
+async def test_another_session_can_neither_be_guessed_nor_ended(host: FakeHost, server: Served) -> None:
+    async with server.client() as client:
         await client.call_tool("list_windows", {})
         assert post(server, calling(1, "list_windows"), mcp_session_id="0" * 32).status_code == 404
         gone = httpx2.delete(server.url, headers=server.headers(mcp_session_id="0" * 32))
@@ -355,10 +366,9 @@ def test_a_given_token_is_long_and_private(content: str, mode: int, fine: bool, 
             pass
 
 
-async def test_a_port_that_is_taken_and_a_token_without_http_are_said(host: FakeHost) -> None:
-    async with served() as server:
-        port = server.netloc.rpartition(":")[2]
-        for options, code in ((["--http", port], 3), (["--token-file", "x"], 2)):
-            other = await asyncio.create_subprocess_exec(SUREHAND, "mcp", *options, stderr=asyncio.subprocess.PIPE)
-            _, said = await other.communicate()
-            assert (other.returncode, b"Traceback" in said) == (code, False), said
+async def test_a_port_that_is_taken_and_a_token_without_http_are_said(host: FakeHost, server: Served) -> None:
+    port = server.netloc.rpartition(":")[2]
+    for options, code in ((["--http", port], 3), (["--token-file", "x"], 2)):
+        other = await asyncio.create_subprocess_exec(SUREHAND, "mcp", *options, stderr=asyncio.subprocess.PIPE)
+        _, said = await other.communicate()
+        assert (other.returncode, b"Traceback" in said) == (code, False), said

@@ -17,7 +17,7 @@ from surehand import limits
 from surehand.mcp.pipe import Lines
 from tests.unit.client.conftest import reply, until
 from tests.unit.daemon.fakes import FakeHost, forever
-from tests.unit.mcp.conftest import STATELESS, calling, cancelled, initialize, spawned
+from tests.unit.mcp.conftest import STATELESS, Spawned, calling, cancelled, initialize, spawned
 
 INVOKE = {"target": {"role": "button", "name": "Save"}}
 PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS = -32700, -32600, -32601, -32602
@@ -86,22 +86,20 @@ async def test_nothing_but_ping_is_served_before_the_handshake(host: FakeHost) -
     ],
 )
 async def test_a_line_that_is_no_call_is_answered_and_the_next_is_served(
-    line: bytes, code: int, request_id: Any, host: FakeHost
+    line: bytes, code: int, request_id: Any, host: FakeHost, server: Spawned
 ) -> None:
-    async with spawned() as server:
-        await server.greeted()
-        server.send_bytes(line + b"\n")
-        found = await server.read()
-        assert (found["error"]["code"], found["id"]) == (code, request_id)
-        assert "result" in await server.call(99, "list_windows")
+    server.send_bytes(line + b"\n")
+    found = await server.read()
+    assert (found["error"]["code"], found["id"]) == (code, request_id)
+    assert "result" in await server.call(99, "list_windows")
 
 
-async def test_blank_lines_and_carriage_returns_are_tolerated_and_ids_come_back_as_they_were(host: FakeHost) -> None:
-    async with spawned() as server:
-        await server.greeted()
-        server.send_bytes(b"\r\n\n" + json.dumps(calling("1", "list_windows")).encode() + b"\r\n")
-        assert (await server.answer("1"))["id"] == "1"
-        assert (await server.call(1, "list_windows"))["id"] == 1
+async def test_blank_lines_and_carriage_returns_are_tolerated_and_ids_come_back_as_they_were(
+    host: FakeHost, server: Spawned
+) -> None:
+    server.send_bytes(b"\r\n\n" + json.dumps(calling("1", "list_windows")).encode() + b"\r\n")
+    assert (await server.answer("1"))["id"] == "1"
+    assert (await server.call(1, "list_windows"))["id"] == 1
 
 
 async def test_a_last_line_without_its_end_is_served_before_the_server_goes(host: FakeHost) -> None:
@@ -123,12 +121,10 @@ def test_a_line_at_the_limit_is_kept_and_one_past_it_is_not() -> None:
     assert lines.last() == [b"rest"]
 
 
-async def test_a_message_above_the_limit_is_refused_and_costs_only_itself(host: FakeHost) -> None:
-    async with spawned() as server:
-        await server.greeted()
-        server.send_bytes(b" " * limits.MCP_LINE_BYTES_MAX + b"x\n")
-        assert (await server.read())["error"]["code"] == INVALID_REQUEST
-        assert "result" in await server.call(2, "list_windows")
+async def test_a_message_above_the_limit_is_refused_and_costs_only_itself(host: FakeHost, server: Spawned) -> None:
+    server.send_bytes(b" " * limits.MCP_LINE_BYTES_MAX + b"x\n")
+    assert (await server.read())["error"]["code"] == INVALID_REQUEST
+    assert "result" in await server.call(2, "list_windows")
 
 
 async def test_what_a_library_prints_never_gets_between_messages(host: FakeHost, script) -> None:
@@ -169,61 +165,57 @@ async def test_what_a_library_prints_never_gets_between_messages(host: FakeHost,
         assert seen == set(range(1, 40))
 
 
-async def test_under_load_every_line_is_one_message_and_each_call_is_answered_once(host: FakeHost) -> None:
+async def test_under_load_every_line_is_one_message_and_each_call_is_answered_once(
+    host: FakeHost, server: Spawned
+) -> None:
     async def long(*_: Any) -> dict[str, Any]:
         return {"surfaces": [{**_surface(), "title": "x" * 40_000}]}
 
     host.script["surfaces"] = long
-    async with spawned() as server:
-        await server.greeted()
-        for number in range(60):
-            server.send(calling(number, "list_windows"))
-            server.send(calling(f"{number}", "list_windows"))
-        found = [await server.read() for _ in range(120)]
-        assert all(set(one) == {"jsonrpc", "id", "result"} for one in found)
-        assert len({(type(one["id"]), one["id"]) for one in found}) == 120
+    for number in range(60):
+        server.send(calling(number, "list_windows"))
+        server.send(calling(f"{number}", "list_windows"))
+    found = [await server.read() for _ in range(120)]
+    assert all(set(one) == {"jsonrpc", "id", "result"} for one in found)
+    assert len({(type(one["id"]), one["id"]) for one in found}) == 120
 
 
 def _surface() -> dict[str, Any]:
     return {"surface_id": "w1", "title": "t", "role": "window", "app": "a", "states": []}
 
 
-async def test_a_client_that_does_not_read_for_a_while_gets_everything_in_the_end(host: FakeHost) -> None:
+async def test_a_client_that_does_not_read_for_a_while_gets_everything_in_the_end(
+    host: FakeHost, server: Spawned
+) -> None:
     async def long(*_: Any) -> dict[str, Any]:
         return {"surfaces": [{**_surface(), "title": "x" * 1_000_000}]}
 
     host.script["surfaces"] = long
-    async with spawned() as server:
-        await server.greeted()
-        for number in range(8):
-            server.send(calling(number, "list_windows"))
-        await asyncio.to_thread(until, lambda: len(host.calls) == 8)
-        assert {(await server.read())["id"] for _ in range(8)} == set(range(8))
+    for number in range(8):
+        server.send(calling(number, "list_windows"))
+    await asyncio.to_thread(until, lambda: len(host.calls) == 8)
+    assert {(await server.read())["id"] for _ in range(8)} == set(range(8))
 
 
-async def test_a_cancelled_call_is_cancelled_at_the_daemon_and_never_answered(host: FakeHost) -> None:
+async def test_a_cancelled_call_is_cancelled_at_the_daemon_and_never_answered(host: FakeHost, server: Spawned) -> None:
     host.script["act"] = forever
-    async with spawned() as server:
-        await server.greeted()
-        server.send(calling(1, "invoke", INVOKE))
-        await asyncio.to_thread(until, lambda: any(name == "act" for name, _ in host.calls))
-        server.send(cancelled(1))
-        await asyncio.to_thread(until, lambda: host.cancelled == ["act"])
-        assert (await server.call(2, "list_windows"))["id"] == 2
-        assert all(json.loads(line).get("id") != 1 for line in server.lines)
+    server.send(calling(1, "invoke", INVOKE))
+    await asyncio.to_thread(until, lambda: any(name == "act" for name, _ in host.calls))
+    server.send(cancelled(1))
+    await asyncio.to_thread(until, lambda: host.cancelled == ["act"])
+    assert (await server.call(2, "list_windows"))["id"] == 2
+    assert all(json.loads(line).get("id") != 1 for line in server.lines)
 
 
-async def test_cancelling_what_is_unknown_or_over_disturbs_nothing(host: FakeHost) -> None:
-    async with spawned() as server:
-        await server.greeted()
-        server.send(cancelled("never"), cancelled(77))
-        await server.call(1, "list_windows")
-        server.send(cancelled(1), {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {}})
-        assert "result" in await server.call(1000, "list_windows")
-        assert host.cancelled == []
+async def test_cancelling_what_is_unknown_or_over_disturbs_nothing(host: FakeHost, server: Spawned) -> None:
+    server.send(cancelled("never"), cancelled(77))
+    await server.call(1, "list_windows")
+    server.send(cancelled(1), {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {}})
+    assert "result" in await server.call(1000, "list_windows")
+    assert host.cancelled == []
 
 
-async def test_operation_ids_come_from_the_session_and_the_request(host: FakeHost) -> None:
+async def test_operation_ids_come_from_the_session_and_the_request(host: FakeHost, server: Spawned) -> None:
     asked: list[str] = []
 
     async def act(_channel: Any, params: Any, _progress: Any) -> Any:
@@ -231,11 +223,9 @@ async def test_operation_ids_come_from_the_session_and_the_request(host: FakeHos
         return reply(asked[-1])
 
     host.script["act"] = act
-    async with spawned() as server:
-        await server.greeted()
-        for request in (1, "1", "ä\n", 2):
-            await server.call(request, "invoke", INVOKE)
-        await server.call(3, "invoke", {**INVOKE, "operation_id": "mine"})
+    for request in (1, "1", "ä\n", 2):
+        await server.call(request, "invoke", INVOKE)
+    await server.call(3, "invoke", {**INVOKE, "operation_id": "mine"})
     marks = {one.partition("-")[0] for one in asked[:4]}
     assert len(set(asked)) == 5
     assert len(marks) == 1
@@ -244,7 +234,7 @@ async def test_operation_ids_come_from_the_session_and_the_request(host: FakeHos
     assert asked[4] == "mine"
 
 
-async def test_a_long_call_says_how_it_goes_to_who_asked(host: FakeHost) -> None:
+async def test_a_long_call_says_how_it_goes_to_who_asked(host: FakeHost, server: Spawned) -> None:
     go = threading.Event()
 
     async def slow(*_: Any) -> Any:
@@ -252,12 +242,10 @@ async def test_a_long_call_says_how_it_goes_to_who_asked(host: FakeHost) -> None
         return {"surfaces": [_surface()]}
 
     host.script["surfaces"] = slow
-    async with spawned() as server:
-        await server.greeted()
-        server.send(calling(1, "list_windows"), calling(2, "list_windows", progressToken="p"))
-        first, second = await server.read(), await server.read()
-        go.set()
-        await server.answer(2)
+    server.send(calling(1, "list_windows"), calling(2, "list_windows", progressToken="p"))
+    first, second = await server.read(), await server.read()
+    go.set()
+    await server.answers(1, 2)
     for told in (first, second):
         assert told["method"] == "notifications/progress"
         assert told["params"]["progressToken"] == "p"
@@ -313,18 +301,16 @@ async def test_a_client_that_stops_reading_for_good_does_not_keep_the_server(hos
         assert await server.ended() == 0
 
 
-async def test_a_defect_in_a_tool_is_a_typed_answer_and_its_text_stays_inside(host: FakeHost) -> None:
+async def test_a_defect_in_a_tool_is_a_typed_answer_and_its_text_stays_inside(host: FakeHost, server: Spawned) -> None:
     async def broken(*_: Any) -> Any:
         return {"surfaces": [{"title": "what the screen says"}]}
 
     host.script["surfaces"] = broken
-    async with spawned() as server:
-        await server.greeted()
-        found = (await server.call(1, "list_windows"))["result"]
-        assert found["isError"] is True
-        assert found["structuredContent"]["error"]["code"] == "internal"
-        assert "what the screen says" not in json.dumps(found)
-        assert "result" in await server.call(2, "list_windows")
+    found = (await server.call(1, "list_windows"))["result"]
+    assert found["isError"] is True
+    assert found["structuredContent"]["error"]["code"] == "internal"
+    assert "what the screen says" not in json.dumps(found)
+    assert "result" in await server.call(2, "list_windows")
 
 
 async def test_without_a_daemon_and_none_to_start_the_answer_says_so(tmp_path: Path) -> None:
