@@ -5,6 +5,7 @@ Guarantees:
   whose name was pointed at this machine sends the wrong Host, and another page's script the wrong Origin.
 - The token is compared in constant time. It stands in a file that only its owner may read, never in an argument, in
   the environment or in the log.
+- A connection that asks for nothing is closed after a while, and never keeps out one that asks (`connections`).
 - Every MCP session is a session of the daemon of its own, ended with it or when it was not used for ten minutes.
 """
 
@@ -33,6 +34,7 @@ from mcp.server.transport_security import TransportSecuritySettings
 from surehand import limits
 from surehand.core.wire.places import places
 from surehand.errors import InvalidRequest, PermissionMissing, Unavailable
+from surehand.mcp.connections import Connection
 from surehand.mcp.server import NAME, build
 from surehand.mcp.sessions import Many
 from surehand.signing.private_files import create_private, private_directory, read_private
@@ -232,6 +234,8 @@ async def serve(said: str, *, desktop: str | None, tools: str, given_token: Path
             access_log=False,
             ws="none",
             lifespan="on",
+            http=Connection,
+            timeout_keep_alive=limits.MCP_HEAD_MS_MAX // 1000,
             proxy_headers=False,
             server_header=False,
             # Connections cost memory before anybody has shown a token; each session may have a few.

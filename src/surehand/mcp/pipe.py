@@ -7,6 +7,8 @@ Guarantees:
   connection. A line above `MCP_LINE_BYTES_MAX` is dropped without being kept.
 - At the end of input, answers that are under way get `MCP_DRAIN_MS` to be written.
 - Nothing blocks the event loop, whether or not the client reads, and no thread keeps the process alive.
+- A client that does not read delays nothing but its answers: the end of its input is seen, and after `MCP_WRITE_MS_MAX`
+  without a byte taken it counts as gone. What is kept for it is bounded (`MCP_OPEN_MAX`).
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ import contextlib
 import json
 import os
 import select
+from collections import Counter
 from collections.abc import AsyncIterator
 from typing import Any, Final
 
@@ -115,11 +118,15 @@ class Pipe:
         self._reading = reading
         self._writing = writing
         self._lines = Lines()
-        #: Requests that were handed in and not answered.
-        self._open: set[tuple[type, int | str]] = set()
+        #: How many requests were handed in and not answered, by their ids.
+        self._open: Counter[tuple[type, Any]] = Counter()
         self._answered = asyncio.Event()
+        #: Answers to what never reached the server.
+        self._refusals: asyncio.Queue[types.JSONRPCError] = asyncio.Queue(limits.MCP_OPEN_MAX)
         self._turn = asyncio.Lock()
         self._over = asyncio.Event()
+        #: Nothing more is written: nobody reads, or the time for what was under way has passed.
+        self._deaf = asyncio.Event()
         self.inward, self._messages = self._pair()
         self._answers, self.outward = self._pair()
 
@@ -141,6 +148,7 @@ class Pipe:
                 if not self._over.is_set():
                     await self._hand_in(self._lines.last())
                 await self._drain()
+                self._deaf.set()
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):
             return  # the server ended first
 
@@ -154,15 +162,39 @@ class Pipe:
 
     async def _hand_in(self, lines: list[bytes | None]) -> None:
         for line in lines:
+            if self._over.is_set():
+                return
             if line is not None and not line.strip():
                 continue
             message = None if line is None else _message(line)
             if message is None:
-                await self._write(refused(line))
+                await self._refuse(refused(line))
                 continue
             if isinstance(message, types.JSONRPCRequest):
-                self._open.add((type(message.id), message.id))
+                if self._open.total() >= limits.MCP_OPEN_MAX:
+                    said = f"{limits.MCP_OPEN_MAX} requests are open; wait for answers"
+                    await self._refuse(_error(types.INVALID_REQUEST, said, message.id))
+                    continue
+                self._open[type(message.id), message.id] += 1
+            elif isinstance(message, types.JSONRPCNotification) and message.method == "notifications/cancelled":
+                self._close((message.params or {}).get("requestId"))  # what is cancelled is never answered
             await self._messages.send(SessionMessage(message))
+
+    def _close(self, request: Any) -> None:
+        """Count a request as answered."""
+        key = type(request), request
+        if isinstance(request, int | str) and self._open[key] > 0:
+            self._open[key] -= 1
+        self._open += Counter()  # forgets what is at nought
+        self._answered.set()
+
+    async def _refuse(self, answer: types.JSONRPCError) -> None:
+        """Answer later: what comes next, the end above all, has to be seen whether or not anybody reads."""
+        try:
+            async with asyncio.timeout(limits.MCP_TELL_MS_MAX / 1000):
+                await self._refusals.put(answer)
+        except TimeoutError:
+            self.end()  # it only sends what is refused, and reads none of it
 
     async def _drain(self) -> None:
         with contextlib.suppress(TimeoutError):
@@ -170,6 +202,7 @@ class Pipe:
                 while self._open:
                     self._answered.clear()
                     await self._answered.wait()
+                await self._refusals.join()
 
     async def write(self) -> None:
         """Write every message of the server."""
@@ -178,8 +211,13 @@ class Pipe:
                 message = sent.message
                 await self._write(message)
                 if isinstance(message, types.JSONRPCResponse | types.JSONRPCError):
-                    self._open.discard((type(message.id), message.id))
-                    self._answered.set()
+                    self._close(message.id)
+
+    async def refuse(self) -> None:
+        """Write every answer to what never reached the server."""
+        while True:
+            await self._write(await self._refusals.get())
+            self._refusals.task_done()
 
     async def _write(self, message: Any) -> None:
         data = message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n"
@@ -187,7 +225,12 @@ class Pipe:
             for start in range(0, len(data), _SLICE_BYTES):
                 part = data[start : start + _SLICE_BYTES]
                 while part:
-                    await self._ready(self._writing, select.POLLOUT)
+                    if self._deaf.is_set():
+                        return  # a line that was cut must be the last
+                    if not await self._ready(self._writing, select.POLLOUT):
+                        self._deaf.set()
+                        self.end()
+                        return
                     try:
                         part = part[os.write(self._writing, part) :]
                     except BlockingIOError:
@@ -197,7 +240,7 @@ class Pipe:
                         return
 
     async def _ready(self, descriptor: int, event: int) -> bool:
-        """Wait until a descriptor can be used without blocking; False when the end came first."""
+        """Wait until a descriptor can be used without blocking; False when the end came first, or nobody reads."""
         poll = select.poll()
         poll.register(descriptor, event)
         if poll.poll(0):
@@ -208,11 +251,10 @@ class Pipe:
             (loop.add_reader, loop.remove_reader) if event == select.POLLIN else (loop.add_writer, loop.remove_writer)
         )
         add(descriptor, ready.set)
-        waits = [asyncio.ensure_future(ready.wait())]
-        if event == select.POLLIN:
-            waits.append(asyncio.ensure_future(self._over.wait()))
+        ends, wait_s = (self._over, None) if event == select.POLLIN else (self._deaf, limits.MCP_WRITE_MS_MAX / 1000)
+        waits = [asyncio.ensure_future(ready.wait()), asyncio.ensure_future(ends.wait())]
         try:
-            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED, timeout=wait_s)
         finally:
             remove(descriptor)
             for one in waits:
@@ -241,7 +283,7 @@ async def standard() -> AsyncIterator[Pipe]:
     """Speak over standard input and output for as long as this is open."""
     with _claimed() as (reading, writing):
         pipe = Pipe(reading, writing)
-        tasks = [asyncio.create_task(pipe.read()), asyncio.create_task(pipe.write())]
+        tasks = [asyncio.create_task(one()) for one in (pipe.read, pipe.write, pipe.refuse)]
         try:
             yield pipe
         finally:

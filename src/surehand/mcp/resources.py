@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
@@ -58,6 +59,9 @@ PROMPT: Final = types.Prompt(
     title="How to work with Surehand",
     description="Looking, acting, and what answers mean.",
 )
+
+
+_log: Final = logging.getLogger("surehand.mcp")
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,9 +246,9 @@ async def _watch(context: Context, followed: _Followed) -> None:
     async def telling() -> None:
         while True:
             data = await queue.get()
-            for uri in [uri for uri in followed.told if _concerns(address_of(uri), data)]:
-                for notify in dict.fromkeys(followed.told.get(uri, ())):
-                    await notify(uri)
+            concerned = [uri for uri in followed.told if _concerns(address_of(uri), data)]
+            told = [_tell(notify, uri) for uri in concerned for notify in dict.fromkeys(followed.told[uri])]
+            await asyncio.gather(*told)
 
     teller = asyncio.create_task(telling())
     try:
@@ -255,6 +259,15 @@ async def _watch(context: Context, followed: _Followed) -> None:
             await asyncio.sleep(limits.MCP_PROGRESS_MS / 1000)
     finally:
         teller.cancel()
+
+
+async def _tell(notify: _Notify, uri: str) -> None:
+    """Tell one subscriber; one that fails, or takes nothing, keeps nobody else from being told, now or later."""
+    try:
+        async with asyncio.timeout(limits.MCP_TELL_MS_MAX / 1000):
+            await notify(uri)
+    except Exception as error:  # noqa: BLE001 - whatever a transport raises for a client that went away
+        _log.info("a subscriber was not told: %s", type(error).__name__)
 
 
 def _concerns(address: Address, data: dict[str, Any]) -> bool:

@@ -32,14 +32,20 @@ from surehand.tools.tool import Answer, Tool, refusal
 NAME: Final = "surehand"
 
 _Request = ServerRequestContext[Any, Any]
-_CARRIED: Final = {"type": "string", "description": "from the first answer"}
+#: What it is and where it comes from is told with the first answer, once, instead of with every tool.
+_CARRIED: Final = {"type": "string"}
 
 
 def listing(tool: Tool, *, carried: bool = False) -> types.Tool:
-    """Return a tool as clients see it; annotations are conservative and decide nothing."""
+    """Return a tool as clients see it; annotations are conservative and decide nothing.
+
+    With the session's token among the arguments the list must not get longer, so the word that says that there are no
+    others is left out there; unknown arguments are refused all the same.
+    """
     schema = input_schema(tool.args)
     if carried:
-        schema = {**schema, "properties": {**schema.get("properties", {}), ARGUMENT: _CARRIED}}
+        kept = {key: value for key, value in schema.items() if key != "additionalProperties"}
+        schema = {**kept, "properties": {**schema.get("properties", {}), ARGUMENT: _CARRIED}}
     return types.Tool(
         name=tool.name,
         title=tool.title,
