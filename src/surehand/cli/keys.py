@@ -16,6 +16,7 @@ from surehand.client.control import Control
 from surehand.core.wire.places import places, state_dir
 from surehand.errors import InvalidRequest, PermissionMissing, SurehandError, Unavailable
 from surehand.model.record import to_value
+from surehand.signing.runtime_folder import with_runtime_folder
 
 if TYPE_CHECKING:
     from surehand.signing.ed25519 import SigningKey
@@ -29,7 +30,7 @@ def store(folder: str | None) -> KeyStore:
     from surehand.signing.keystore import KeyStore  # noqa: PLC0415 - cryptography loads for these commands alone
 
     home = pwd.getpwuid(os.getuid()).pw_dir
-    default = state_dir(os.environ, home, places(os.environ, os.getuid()))
+    default = state_dir(os.environ, home, places(with_runtime_folder(os.environ, os.getuid()), os.getuid()))
     return KeyStore.open(Path(folder) if folder is not None else Path(default) / "keys")
 
 

@@ -22,6 +22,7 @@ from surehand.client.control import Control
 from surehand.core.wire.places import Places, places
 from surehand.errors import SurehandError, Unavailable
 from surehand.limits import LOG_TAIL_BYTES
+from surehand.signing.runtime_folder import with_runtime_folder
 
 _DEPENDENCIES: Final = (
     "apsw",
@@ -130,7 +131,7 @@ def support_bundle(
     It holds no keys, no content of screens or requests, no environment and no journal. Look through it before you
     send it.
     """
-    where = places(os.environ, os.getuid())
+    where = places(with_runtime_folder(os.environ, os.getuid()), os.getuid())
     parts: dict[str, Any] = {
         "versions.json": {name: _version(name) for name in ("surehand", *_DEPENDENCIES)}
         | {"python": platform.python_version(), "kernel": platform.release(), "machine": platform.machine()},

@@ -9,13 +9,14 @@ from collections.abc import Callable
 from surehand.client.meeting import meet
 from surehand.client.wire import Role, Wire
 from surehand.core.wire.places import places
+from surehand.signing.runtime_folder import with_runtime_folder
 
 
 def connector(role: Role, desktop: str | None, client: str, *, start: bool) -> Callable[[], tuple[socket.socket, Wire]]:
     """Return what makes a connected socket and a fresh wire, each time it is called."""
 
     def connect() -> tuple[socket.socket, Wire]:
-        found = meet(places(os.environ, os.getuid()), role, start=start)
+        found = meet(places(with_runtime_folder(os.environ, os.getuid()), os.getuid()), role, start=start)
         return found, Wire(role, desktop, client)
 
     return connect

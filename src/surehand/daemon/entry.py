@@ -29,6 +29,7 @@ from surehand.daemon.server import harden, return_memory, serve
 from surehand.errors import InternalError, SurehandError, Unavailable
 from surehand.model.record import Record
 from surehand.signing.private_files import open_private, private_directory
+from surehand.signing.runtime_folder import with_runtime_folder
 
 _SYSTEM_CONFIG: Final = Path("/etc/surehand/config.toml")
 _LOG_FORMAT: Final = "%(asctime)s %(levelname)s %(name)s: %(message)s"
@@ -64,7 +65,7 @@ def run_daemon(options: ServeOptions, announce: Callable[[Places], None] = lambd
     Raises:
         SurehandError: it could not start; the reason also goes to whoever waits on `ready_fd`.
     """
-    where = places(os.environ, os.getuid())
+    where = places(with_runtime_folder(os.environ, os.getuid()), os.getuid())
     word = _Word(options.ready_fd)
     try:
         asyncio.run(_serve(options, where, word, announce))

@@ -38,6 +38,7 @@ from surehand.mcp.connections import Connection
 from surehand.mcp.server import NAME, build
 from surehand.mcp.sessions import Many
 from surehand.signing.private_files import create_private, private_directory, read_private
+from surehand.signing.runtime_folder import with_runtime_folder
 from surehand.tools.catalog import toolset
 from surehand.tools.context import Context
 
@@ -172,7 +173,7 @@ def token_file(given: Path | None) -> Iterator[tuple[str, Path]]:
             )
         yield token, given
         return
-    folder = private_directory(Path(places(os.environ, os.getuid()).runtime_dir))
+    folder = private_directory(Path(places(with_runtime_folder(os.environ, os.getuid()), os.getuid()).runtime_dir))
     path = folder / f"mcp-{os.getpid()}.token"
     path.unlink(missing_ok=True)  # of an earlier process with this number
     token = secrets.token_urlsafe(_TOKEN_BYTES)

@@ -19,6 +19,7 @@ from typing import Final
 import msgspec
 
 from surehand.errors import Conflict, PermissionMissing, Unavailable
+from surehand.signing.runtime_folder import with_runtime_folder
 
 #: Where sockets fit: 108 bytes is the system's limit, and applications add their own folders below ours.
 _SHORT_ROOT: Final = "/tmp"  # noqa: S108 - owner and mode are checked before use
@@ -77,12 +78,12 @@ def _private_folder(path: Path) -> Path:
 
 
 def runtime_root() -> Path:
-    """Return our private runtime folder: `$XDG_RUNTIME_DIR/surehand`, else `/tmp/surehand-UID`; created when missing.
+    """Return our private folder in the user's runtime folder, else `/tmp/surehand-UID`; created when missing.
 
     Raises:
         PermissionMissing: the folder exists and is not ours alone.
     """
-    given = os.environ.get("XDG_RUNTIME_DIR", "")
+    given = with_runtime_folder(os.environ, os.getuid()).get("XDG_RUNTIME_DIR", "")
     if given.startswith("/"):
         with contextlib.suppress(OSError):
             facts = Path(given).stat()

@@ -12,10 +12,15 @@ from pathlib import Path
 import pytest
 
 from surehand import limits
-from surehand.core.wire.places import places, places_in
+from surehand.client import opening
+from surehand.core.wire.places import Places, places, places_in
+from surehand.daemon import entry
 from surehand.daemon.paths import Lease, listen, prepare
 from surehand.daemon.peer import trust_of
 from surehand.errors import InvalidRequest, PermissionMissing, Unavailable
+from surehand.runtime._desktop_records import runtime_root
+from surehand.signing import runtime_folder
+from surehand.signing.runtime_folder import with_runtime_folder
 from tests.unit.daemon.fakes import Raw, running
 
 TMP = "/tmp/surehand-7"  # noqa: S108
@@ -42,6 +47,64 @@ def mode(path: str | Path) -> int:
 )
 def test_the_folder_that_an_environment_chooses(environ: dict[str, str], folder: str) -> None:
     assert places(environ, 7).runtime_dir == folder
+
+
+@pytest.fixture
+def usual(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder that the system made for this user."""
+    monkeypatch.setattr(runtime_folder, "_MADE_IN", tmp_path)
+    found = tmp_path / str(os.getuid())
+    found.mkdir(mode=0o700)
+    return found
+
+
+@pytest.mark.parametrize("environ", [{}, {"XDG_RUNTIME_DIR": ""}, {"XDG_RUNTIME_DIR": "run/user/7"}])
+def test_without_the_word_for_it_the_systems_folder_is_found_by_daemon_and_client(
+    environ: dict[str, str], usual: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("XDG_RUNTIME_DIR", "SUREHAND_RUNTIME_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environ.items():
+        monkeypatch.setenv(name, value)
+    asked: list[str] = []
+
+    def met(found: Places, *_: object, **__: object) -> None:
+        asked.append(found.runtime_dir)
+        raise Unavailable("not now")
+
+    async def served(_options: object, found: Places, *_: object) -> None:
+        asked.append(found.runtime_dir)
+
+    monkeypatch.setattr(opening, "meet", met)
+    monkeypatch.setattr(entry, "_serve", served)
+    with pytest.raises(Unavailable, match="not now"):
+        opening.connector("agent", None, "test", start=False)()
+    entry.run_daemon(entry.ServeOptions())
+    assert asked == [f"{usual}/surehand"] * 2
+    assert runtime_root() == usual / "surehand"
+
+
+def test_a_folder_that_the_environment_names_is_left_as_it_is(usual: Path) -> None:
+    del usual
+    for environ in ({"XDG_RUNTIME_DIR": "/srv/x"}, {"XDG_RUNTIME_DIR": "/srv/x", "SUREHAND_RUNTIME_DIR": "/srv/y"}):
+        assert with_runtime_folder(environ, os.getuid()) == environ
+
+
+@pytest.mark.parametrize("what", ["open to others", "a link", "a file", "missing", "another user's"])
+def test_a_system_folder_that_is_not_ours_alone_is_not_used(what: str, usual: Path) -> None:
+    uid = os.getuid()
+    if what == "open to others":
+        usual.chmod(0o710)
+    elif what == "another user's":
+        uid += 1
+        usual.rename(usual.with_name(str(uid)))
+    else:
+        usual.rmdir()
+    if what == "a link":
+        usual.symlink_to("/")
+    elif what == "a file":
+        usual.touch(mode=0o700)
+    assert with_runtime_folder({"XDG_RUNTIME_DIR": "x"}, uid) == {}
 
 
 @pytest.mark.parametrize("bad", ["relative", "./x", "~"])

@@ -2,6 +2,7 @@
 
 The runtime folder is `$SUREHAND_RUNTIME_DIR`, else `$XDG_RUNTIME_DIR/surehand`, else `/tmp/surehand-<uid>`. It chooses
 *which* daemon a client talks to and nothing else: what that daemon may do comes from the operator's configuration.
+Daemon and clients ask through `signing.runtime_folder`, which fills in a session's folder that the environment lost.
 """
 
 from __future__ import annotations
