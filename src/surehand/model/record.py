@@ -46,6 +46,8 @@ def convert(kind: type[R], value: Any) -> R:
         if isinstance(error.__cause__, SurehandError):
             raise error.__cause__ from None
         raise InvalidRequest(str(error)) from error
+    except UnicodeEncodeError as error:
+        raise InvalidRequest("a name or a text holds a lone surrogate") from error
 
 
 def to_value(record: msgspec.Struct) -> Any:

@@ -21,7 +21,8 @@ from surehand.runtime.pictures import crop, crop_region, paint_out
 from surehand.runtime.scenes import desk_of
 from surehand.runtime.session import Session
 from surehand.runtime.sights import Shown, Sight, inside, unseen, windows_of
-from surehand.runtime.where import element_of
+from surehand.runtime.waiting import settle
+from surehand.runtime.where import element_of, one_surface
 
 
 async def screenshot(parts: Parts, session: Session, args: p.TakePicture) -> dict[str, Any]:
@@ -31,6 +32,8 @@ async def screenshot(parts: Parts, session: Session, args: p.TakePicture) -> dic
         raise CaptureUnavailable("this desktop gives no pictures", fix="surehand doctor")
     if args.is_desktop:
         return await _of_desktop(parts, session, screen, args)
+    if args.settle and args.surface is not None:
+        await _come_to_rest(parts, session, args)
     scene, index = await element_of(parts, session, args, places=True)
     surface_id = scene.surface.surface_id
     capture, data = await screen.capture(scene.surface)
@@ -48,6 +51,13 @@ async def screenshot(parts: Parts, session: Session, args: p.TakePicture) -> dic
     parts.reads.note(session, scene.surface, "desktop.screenshot.window", png, scene.generation)
     value = {"capture": to_value(capture), "png_base64": png, "window": {"surface": surface_id, "bounds": list(frame)}}
     return {**value, **_marked(session, capture, windows, {surface_id: scene})} if args.marks else value
+
+
+async def _come_to_rest(parts: Parts, session: Session, args: p.TakePicture) -> None:
+    """Wait until a window shows what was done to it: what accessibility tells, it may paint a moment later."""
+    surface = await one_surface(parts, session, args, listed=False)
+    desk = desk_of(session)
+    await settle(desk.observer_of(surface.surface_id), surface.surface_id, parts.clock, desk.effect_at_ms)
 
 
 def _secrets(scene: Scene) -> list[Bounds | None]:

@@ -5,6 +5,7 @@ Each takes an element or a window, and may be told what to read back (`expect`),
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated, Any, Final
 
 from msgspec import Meta
@@ -112,15 +113,16 @@ class PerformAction(OnElement, frozen=True, kw_only=True):
 class LaunchApp(Record, frozen=True, kw_only=True):
     """Starts a program."""
 
-    name: Annotated[str, Meta(description="a program, or an installed application such as org.gnome.gedit.desktop")]
+    name: Annotated[str, Meta(description="a program, or an application such as org.gnome.gedit.desktop")]
     arguments: list[str] | None = None
     operation_id: str | None = None
     deadline_ms: Annotated[int, Meta(ge=1, le=limits.DEADLINE_MS_MAX)] = limits.DEADLINE_MS_DEFAULT
     reconciles: str | None = None
+    image: bool = False
 
 
 #: What says how an operation is presented; the rest of a tool's arguments says what to do.
-_TERMS: Final = frozenset(["expect", "operation_id", "deadline_ms", "reconciles", "change"])
+_TERMS: Final = frozenset(["expect", "operation_id", "deadline_ms", "reconciles", "change", "image"])
 
 
 def deed_of(kind: Kind, args: Record) -> Deed:
@@ -138,7 +140,9 @@ def _handler(kind: Kind) -> Handler:
 
 async def launch_app(context: Context, args: LaunchApp) -> Answer:
     """Start a program; the daemon waits until its window is there."""
-    terms = Acting(operation_id=args.operation_id, deadline_ms=args.deadline_ms, reconciles=args.reconciles)
+    terms = Acting(
+        operation_id=args.operation_id, deadline_ms=args.deadline_ms, reconciles=args.reconciles, image=args.image
+    )
     answer = await run(context, terms, deed_of("launch_app", args))
     if answer.is_error and answer.data["error"]["code"] == "app_not_found":
         fix = "name a program of this desktop, such as mousepad, or a file of /usr/share/applications"
@@ -146,7 +150,7 @@ async def launch_app(context: Context, args: LaunchApp) -> Answer:
         return Answer(answer.data, f"app_not_found: there is no such program\nfix: {fix}", is_error=True)
     if answer.is_error or answer.data["status"] != "succeeded" or "opened" in answer.data:
         return answer
-    return Answer(answer.data, f"{answer.text}\nno window of it yet: wait_for or list_windows")
+    return replace(answer, text=f"{answer.text}\nno window of it yet: wait_for or list_windows")
 
 
 def _tool(kind: Kind, title: str, description: str, args: type[Record], **more: Any) -> Tool:

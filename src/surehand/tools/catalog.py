@@ -84,7 +84,9 @@ async def call(context: Context, tool: Tool, arguments: Mapping[str, Any]) -> An
     try:
         args = convert(tool.args, dict(arguments))
     except SurehandError as error:
-        raise UsageError(f"{tool.name}: {error.message}") from error
+        from surehand.tools.complaints import explain  # noqa: PLC0415 - only a wrong call needs it
+
+        raise UsageError(f"{tool.name}: {explain(tool.args, arguments, error.message)}") from error
     try:
         return await tool.handler(context, args)
     except SurehandError as error:

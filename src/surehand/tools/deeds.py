@@ -115,10 +115,11 @@ _RULES: Final[dict[str, _Rule]] = {
 
 
 class Prepared(NamedTuple):
-    """An action with its target."""
+    """An action with its target, and the window that is in where that is known."""
 
     action: dict[str, Any]
     target: dict[str, Any]
+    window: str | None = None
 
 
 def check(deed: Deed) -> None:
@@ -172,7 +173,8 @@ async def prepare(context: Context, deed: Deed) -> Prepared:
         return await _plain_click(context, deed)
     if deed.do == "select_text" and deed.text is not None:
         return await _select_text(context, deed)
-    return Prepared(await _action(context, deed), await _aim(context, deed))
+    action = await _action(context, deed)
+    return Prepared(action, *await _aim(context, deed))
 
 
 async def _action(context: Context, deed: Deed) -> dict[str, Any]:
@@ -203,14 +205,16 @@ async def _action(context: Context, deed: Deed) -> dict[str, Any]:
     return {"kind": deed.do, **{name: value for name, value in said.items() if value is not None}}
 
 
-async def _aim(context: Context, deed: Deed) -> dict[str, Any]:
+async def _aim(context: Context, deed: Deed) -> tuple[dict[str, Any], str | None]:
     if deed.target is not None:
         return await target(context, deed.target, deed)
     if _RULES[deed.do].takes >= _POINT:
-        return {"kind": "none"} if deed.capture_id is None else _place(deed)
+        # A picture that places are named in is mostly of the window seen last.
+        return ({"kind": "none"} if deed.capture_id is None else _place(deed)), context.window
     if deed.do in {"launch_app", "release_all", "physical_state"}:
-        return {"kind": "none"}
-    return {"kind": "surface", "ref": await surface_of(context, deed)}
+        return {"kind": "none"}, None
+    surface = await surface_of(context, deed)
+    return {"kind": "surface", "ref": surface}, surface
 
 
 def _place(deed: Deed) -> dict[str, Any]:
@@ -230,8 +234,8 @@ async def _plain_click(context: Context, deed: Deed) -> Prepared:
     found = await context.ask("at", {"point": place})
     context.window = str(found["surface"])
     if found.get("pressable"):
-        return Prepared({"kind": "invoke"}, found["element"]["ref"])
-    return Prepared({"kind": "click"}, place)
+        return Prepared({"kind": "invoke"}, found["element"]["ref"], context.window)
+    return Prepared({"kind": "click"}, place, context.window)
 
 
 async def _select_text(context: Context, deed: Deed) -> Prepared:
@@ -249,7 +253,7 @@ async def _select_text(context: Context, deed: Deed) -> Prepared:
             fix="use start and length in characters" if count else "read it with read_text",
         )
     action = {"kind": "select_text", "start": whole.index(deed.text), "length": len(deed.text)}
-    return Prepared(action, found["ref"])
+    return Prepared(action, found["ref"], found["surface"])
 
 
 async def _whole_text(context: Context, surface: str, label: str) -> str:

@@ -19,12 +19,14 @@ from surehand.model.record import Record
 from surehand.tools.context import Context
 from surehand.tools.deeds import Deed, Prepared, prepare, surface_meant
 from surehand.tools.outcomes import answer_of
+from surehand.tools.picturing import with_picture
 from surehand.tools.places import Find, Where
 from surehand.tools.schema import brief
 from surehand.tools.tool import Answer
 
 Change = Literal["diff", "full", "none"]
 Deadline = Annotated[int, Meta(ge=1, le=limits.DEADLINE_MS_MAX)]
+Imaged = Annotated[bool, Meta(description="and a picture")]
 
 _TYPING: Final = frozenset(["type_text", "press_key"])
 
@@ -76,6 +78,7 @@ class Acting(Where, frozen=True, kw_only=True):
     deadline_ms: Deadline = limits.DEADLINE_MS_DEFAULT
     reconciles: str | None = None
     change: Change = "diff"
+    image: Imaged = False
 
 
 class Terms(NamedTuple):
@@ -115,7 +118,27 @@ async def run(context: Context, args: Acting, deed: Deed) -> Answer:
         reconciles=args.reconciles,
         change=args.change,
     )
-    return answer_of(context, await present(context, deed, terms))
+    reply = await present(context, deed, terms)
+    answer = answer_of(context, reply)
+    if args.image and happened(reply):
+        answer = await with_picture(context, answer, window_after(context, reply))
+    return answer
+
+
+def happened(reply: dict[str, Any]) -> bool:
+    """Return whether anything was dispatched, so that there may be something to see."""
+    return reply.get("terminal") is not None
+
+
+def window_after(context: Context, reply: dict[str, Any]) -> str | None:
+    """Return the window an effect led to: the one it opened, else the one it was aimed at; none where that closed.
+
+    Where the reply says what changed, that has been taken up (`outcomes.changed`), and the agent is there now.
+    """
+    after = (reply.get("output") or {}).get("after") or {}
+    if after.keys() & {"surface", "windows", "opened", "closed"}:
+        return context.window
+    return reply.get("window")
 
 
 async def present(context: Context, deed: Deed, terms: Terms) -> dict[str, Any]:
@@ -149,7 +172,7 @@ async def _send(context: Context, prepared: Prepared, terms: Terms) -> dict[str,
         params["full"] = terms.change == "full"
     wait_ms = terms.deadline_ms + limits.LAUNCH_WINDOW_MS_MAX
     reply: dict[str, Any] = await context.session.act("act", params, terms.operation_id, wait_ms=wait_ms)
-    return reply
+    return {**reply, "window": prepared.window}
 
 
 def _code(reply: dict[str, Any]) -> str:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import base64
+from dataclasses import replace
 from typing import Annotated, Any, Final
 
 from msgspec import Meta
 
 from surehand import limits
-from surehand.errors import InvalidRequest
+from surehand.errors import InvalidRequest, SurehandError, WindowNotFound
 from surehand.tools.context import Context
 from surehand.tools.encoding import MIME, Delivered, Format, Wish, deliver
 from surehand.tools.places import Element, Where
@@ -26,7 +27,7 @@ _OUTSIDE_LISTED_MAX: Final = 10
 class Screenshot(Where, frozen=True, kw_only=True):
     """A picture."""
 
-    target: Annotated[Element | None, brief("only this element: label or {role,name,…}", "string", "object")] = None
+    target: Annotated[Element | None, brief("only this: label or {role,name,…}", "string", "object")] = None
     region: Annotated[
         tuple[int, int, int, int] | None, brief("x, y, width, height in the window, or the desktop", "array")
     ] = None
@@ -44,18 +45,42 @@ class Screenshot(Where, frozen=True, kw_only=True):
 async def screenshot(context: Context, args: Screenshot) -> Answer:
     """Return a picture."""
     found = await context.ask("screenshot", await _wanted(context, args))
-    png = base64.b64decode(found["png_base64"])
-    drawn = tuple(found.get("marks", ()))
-    wish = Wish(args.format, args.quality, args.max_edge, args.max_bytes)
-    picture = await asyncio.to_thread(_deliver, png, wish, drawn)
     if (window := found.get("window")) is not None:
         context.window = window["surface"]
-    data = _facts(found, picture, args.format)
+    data, image = await _delivered(found, args)
     lines = _lines(data)
     if args.marks:
+        drawn = tuple(found.get("marks", ()))
         data["marks"] = [mark["label"] for mark in drawn]
         lines += _legend(found, drawn)
-    return Answer(data, "\n".join(lines), images=(Image(picture.data, MIME[args.format]),))
+    return Answer(data, "\n".join(lines), images=(image,))
+
+
+async def with_picture(context: Context, answer: Answer, window: str | None) -> Answer:
+    """Return an action's answer with a picture of a window once it is at rest, as `screenshot` gives it unasked.
+
+    A picture that cannot be had takes no result away; the answer says why it is not there.
+    """
+    try:
+        if window is None:
+            raise WindowNotFound("no window of it is open now")
+        params = {"surface": window, "settle": True}
+        found = await context.ask("screenshot", params, wait_ms=limits.APP_READ_MS_MAX + limits.SETTLE_BUSY_CAP_MS)
+        data, image = await _delivered(found, Screenshot())
+    except SurehandError as error:
+        said = {"code": error.code, "message": error.message}
+        lines = [answer.text, f"no picture: {error.code}: {error.message}"]
+        return replace(answer, data={**answer.data, "image": {"error": said}}, text="\n".join(lines))
+    lines = [answer.text, *_lines(data)]
+    return replace(answer, data={**answer.data, "image": data}, text="\n".join(lines), images=(image,))
+
+
+async def _delivered(found: dict[str, Any], args: Screenshot) -> tuple[dict[str, Any], Image]:
+    """Return what a picture's places mean, and the picture as it was wished."""
+    png, marks = base64.b64decode(found["png_base64"]), tuple(found.get("marks", ()))
+    wish = Wish(args.format, args.quality, args.max_edge, args.max_bytes)
+    picture = await asyncio.to_thread(_deliver, png, wish, marks)
+    return _facts(found, picture, args.format), Image(picture.data, MIME[args.format])
 
 
 async def _wanted(context: Context, args: Screenshot) -> dict[str, Any]:

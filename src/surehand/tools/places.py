@@ -122,16 +122,17 @@ def _window_words(window: dict[str, Any]) -> str:
     return f"{window['surface_id']} {quote(window['title'])}"
 
 
-async def target(context: Context, element: Element, where: Placed) -> dict[str, Any]:
-    """Return the fenced target of an element.
+async def target(context: Context, element: Element, where: Placed) -> tuple[dict[str, Any], str]:
+    """Return the fenced target of an element, and its window.
 
     A label becomes a reference to what is there now, refused when it does not mean any more what was shown. What is
     found by query is resolved at the moment it is acted upon.
     """
     if isinstance(element, Find):
-        return {"kind": "query", "surface": await _window_with(context, element, where), "query": element.query()}
-    reference: dict[str, Any] = (await by_label(context, element))["ref"]
-    return reference
+        surface = await _window_with(context, element, where)
+        return {"kind": "query", "surface": surface, "query": element.query()}, surface
+    found = await by_label(context, element)
+    return found["ref"], found["surface"]
 
 
 async def by_label(context: Context, label: str) -> dict[str, Any]:

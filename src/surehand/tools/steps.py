@@ -17,8 +17,9 @@ from surehand.errors import InvalidRequest, OutcomeUnknown, SurehandError
 from surehand.model.record import Record, check_count
 from surehand.tools.context import Context
 from surehand.tools.deeds import Deed, check
-from surehand.tools.doing import Change, Expected, Terms, present
+from surehand.tools.doing import Change, Expected, Terms, happened, present, window_after
 from surehand.tools.outcomes import changed, outcome_of
+from surehand.tools.picturing import with_picture
 from surehand.tools.schema import brief
 from surehand.tools.tool import Answer, Tool, refusal
 
@@ -40,6 +41,7 @@ class Act(Record, frozen=True, kw_only=True):
     deadline_ms: Annotated[int, Meta(ge=1, le=limits.DEADLINE_MS_MAX)] = limits.DEADLINE_MS_DEFAULT
     reconciles: str | None = None
     change: Change = "diff"
+    image: Annotated[bool, Meta(description="and a picture at the end")] = False
 
 
 async def act(context: Context, args: Act) -> Answer:
@@ -66,7 +68,9 @@ async def act(context: Context, args: Act) -> Answer:
     if args.change != "none" and told.acted:
         after = await context.ask("changes", {"full": args.change == "full"}, wait_ms=limits.APP_READ_MS_MAX * 2)
         more, words = changed(context, after)
-    return told.answer(more, words)
+        told.window = window_after(context, {"output": {"after": after}, "window": told.window})
+    answer = told.answer(more, words)
+    return await with_picture(context, answer, told.window) if args.image and told.acted else answer
 
 
 async def _step(context: Context, args: Act, place: int, step: Step, operation_id: str) -> dict[str, Any]:
@@ -99,6 +103,8 @@ class _Told:
         self.steps: list[dict[str, Any]] = []
         self.lines: list[str] = []
         self.acted = False
+        #: Where the last step that did something did it.
+        self.window: str | None = None
         self.refused = False
         self.error: SurehandError | None = None
         self.status = "succeeded"
@@ -107,7 +113,8 @@ class _Told:
         """Remember a step; return whether the next one may be begun."""
         status = reply["status"]
         self.refused = status == "refused" and (reply.get("error") or {}).get("code") != "cancelled"
-        self.acted = self.acted or reply.get("terminal") is not None
+        if happened(reply):
+            self.acted, self.window = True, reply.get("window")
         entry: dict[str, Any] = {"status": status}
         if status in {"succeeded", "interrupted", "approval_required"}:
             data, lines = outcome_of(reply)
@@ -154,9 +161,9 @@ TOOLS: Final = (
         name="act",
         title="Do several things",
         description=(
-            "Run 1–64 steps in order and stop at the first that does not succeed; each takes the arguments of the "
-            "tool it names in do, and is looked for when its turn comes. Also expand, focus, scroll_into_view, hover, "
-            "move, hold, release, window (op), release_all, physical_state."
+            "Run 1–64 steps in order, up to the first that does not succeed; each takes the arguments of the tool "
+            "in do and finds its target when its turn comes. Also expand, focus, scroll_into_view, hover, move, hold, "
+            "release, window (op), release_all, physical_state."
         ),
         kind="act",
         args=Act,

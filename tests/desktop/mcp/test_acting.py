@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 import pytest_asyncio
+from PIL import Image, ImageChops, ImageStat
 
 from surehand import limits
 from surehand.testing.desktop import IsolatedDesktop
@@ -233,6 +235,63 @@ async def test_a_dialog_that_opens_and_closes_is_told_with_its_text(agent: Agent
     answer = await agent.done("invoke", target={"role": "button", "name": "Cancel"})
     assert answer.data["closed"] == [opened]
     assert f"window {opened} closed" in answer.text
+
+
+# --- pictures of what came of it --------------------------------------------------------------------------------------
+
+
+async def test_a_picture_comes_when_asked_and_shows_the_effect(agent: Agent) -> None:
+    field, found = FIELD[agent.app.toolkit], []
+    for change, value in (("diff", "iiii"), ("none", "MMMM")):
+        answer = await agent.done("set_value", target=field, value=value, image=True, change=change)
+        (image,), told = answer.images, answer.data["image"]
+        assert (image.mime, told["window"], told["bytes"]) == ("image/jpeg", agent.window, len(image.data))
+        assert f"capture_id {told['capture_id']}" in answer.text
+        (match,) = (await agent.tool("query", window=agent.window, **field)).data["matches"]
+        later = await agent.tool("screenshot", target=match["label"])
+        x, y = (there - here for there, here in zip(later.data["origin"], told["origin"], strict=True))
+        box = (x, y, x + later.data["width"], y + later.data["height"])
+        shown, current = _opened(image.data).crop(box), _opened(later.images[0].data)
+        assert _unlike(shown, current) < 6, "the picture is older than the effect"
+        found.append(shown)
+    assert _unlike(*found) > 0.5
+    # Places in it are places: a click in the picture reaches what it shows.
+    x, y = await _middle(agent, {"origin_x": told["origin"][0], "origin_y": told["origin"][1]}, *NAMED_COUNT)
+    mark = agent.app.mark()
+    await agent.done("click", x=x, y=y, capture_id=told["capture_id"])
+    assert agent.app.presses("counter", after=mark) == ["Count"]
+
+
+async def test_a_picture_is_of_the_window_an_effect_led_to(agent: Agent) -> None:
+    answer = await agent.done("invoke", target={"role": "button", "name": "Open dialog"}, image=True)
+    assert answer.data["image"]["window"] == answer.data["opened"][0]
+    steps = [{"do": "invoke", "target": {"role": "button", "name": "Cancel"}}]
+    answer = await agent.done("act", steps=steps, image=True)
+    assert answer.data["image"]["error"]["code"] == "window_not_found"
+    assert answer.images == ()
+    assert "no picture: window_not_found" in answer.text
+    steps = [{"do": "invoke", "target": COUNT, "window": agent.window}] * 2
+    answer = await agent.done("act", steps=steps, image=True, change="none")
+    assert len(answer.images) == 1
+    assert answer.data["image"]["window"] == agent.window
+
+
+async def test_what_did_nothing_gives_no_picture(agent: Agent) -> None:
+    for arguments in ({"target": {"role": "button", "name": "no such"}}, {"target": "e999999"}):
+        answer = await agent.refused("target_not_found", "invoke", **arguments, image=True)
+        assert answer.images == ()
+        assert "image" not in answer.data
+
+
+def _opened(data: bytes) -> Any:
+    return Image.open(io.BytesIO(data)).convert("L")
+
+
+def _unlike(first: Any, second: Any) -> float:
+    """Return by how many levels of 255 two pictures differ on average."""
+    size = (min(first.width, second.width), min(first.height, second.height))
+    difference = ImageChops.difference(first.crop((0, 0, *size)), second.crop((0, 0, *size)))
+    return float(ImageStat.Stat(difference).mean[0])
 
 
 # --- act --------------------------------------------------------------------------------------------------------------
