@@ -170,12 +170,13 @@ class TakePicture(Element, frozen=True, kw_only=True):
     """A window's own pixels, with an element only its part; without either the desktop's.
 
     `region` is x, y, width, height in pixels of the window, or of the desktop. `monitor` names a part of the desktop.
-    `marks` also tells where what can be acted upon stands.
+    `marks` also tells where what can be acted upon stands. With `settle` a named window comes to rest first.
     """
 
     region: tuple[int, int, int, int] | None = None
     monitor: str | None = None
     marks: bool = False
+    settle: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
