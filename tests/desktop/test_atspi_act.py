@@ -6,6 +6,7 @@ import asyncio
 
 import pytest
 
+from surehand.errors import TargetNotActionable
 from surehand.model.actions import (
     Expand,
     Focus,
@@ -217,15 +218,81 @@ async def test_select_text_selects_exactly_these_characters(on: Stage, start, le
 
 async def test_select_option_chooses_in_a_combo_box(on: Stage):
     combo = await on.find(None, "combobox", nth=0)
-    if on.toolkit in {"qt", "gtk4"}:
-        # Qt's closed list ignores its items; GTK 4 shows no items.
+    if on.toolkit == "qt":
+        # Its list takes nothing over that was selected through accessibility.
         assert on.actor.route(SelectOption(option="blue"), on.surface, combo) is None
         return
+    if on.toolkit == "gtk4":
+        # The older kind says nothing about its options, not even when it is open.
+        older = await on.find("Size", "combobox")
+        assert on.actor.route(SelectOption(option="large"), on.surface, older) is None
     on.app.command("set", control="colour", value="red")
     for option in ("blue", "Ünïcode €"):
         done = await on.act(SelectOption(option=option), combo)
         assert done.status == "done"
         assert on.effects() == [("select", "colour", option)]
+
+
+async def _colour(on: Stage):
+    """Return GTK 4's drop-down list, closed and red."""
+    if on.toolkit != "gtk4":
+        pytest.skip("its options are there without opening it")
+    on.app.command("set", control="colour", value="red")
+    return await on.find("Colour", "combobox")
+
+
+async def _is_closed_and_red(on: Stage) -> bool:
+    await on.app.settle()
+    combo = await on.find("Colour", "combobox")
+    button = await on.find(None, "button", within=combo)
+    return on.effects() == [] and combo.value == "red" and "pressed" not in button.states
+
+
+async def test_a_drop_down_list_without_the_option_is_closed_again(on: Stage):
+    done = await on.act(SelectOption(option="pink"), await _colour(on))
+    assert (done.status, done.detail) == ("no_effect", "target_not_found")
+    assert await _is_closed_and_red(on)
+
+
+async def test_a_drop_down_list_that_is_open_already_is_not_touched(on: Stage):
+    combo = await _colour(on)
+    button = await on.find(None, "button", within=combo)
+    await on.act(Invoke(), button)
+    combo = await on.find("Colour", "combobox")
+    attempt = on.begin(SelectOption(option="blue"), combo)
+    with pytest.raises(TargetNotActionable, match="open already"):
+        await on.actor.perform(attempt)
+    assert not attempt.entered
+    await on.act(Invoke(), button)
+    assert await _is_closed_and_red(on)
+
+
+@pytest.mark.parametrize("unit", [0, 2])
+async def test_a_choice_that_is_stopped_on_its_way_takes_nothing_and_leaves_no_list_open(on: Stage, unit):
+    attempt = on.begin(SelectOption(option="blue"), await _colour(on))
+
+    def stop(delivered: int) -> None:
+        attempt.delivered.append(delivered)
+        if len(attempt.delivered) > unit:
+            raise InterruptedError
+
+    attempt.checkpoint = stop
+    with pytest.raises(InterruptedError):
+        await on.actor.perform(attempt)
+    assert await _is_closed_and_red(on)
+
+
+async def test_an_application_that_hangs_on_the_way_of_a_choice_leaves_it_unknown_and_chooses_nothing(on: Stage):
+    attempt = on.begin(SelectOption(option="blue"), await _colour(on))
+    attempt.checkpoint = lambda delivered: on.app.stop() if delivered == 2 else None  # the option is selected
+    try:
+        done = await on.actor.perform(attempt)
+    finally:
+        on.app.resume()
+    assert (done.status, done.detail.rpartition(" ")[2]) == ("unknown", "backend_unavailable")
+    await on.app.settle()
+    assert on.effects() == []
+    await on.act(Invoke(), await on.find(None, "button", within=await on.find("Colour", "combobox")))
 
 
 async def test_select_option_chooses_in_a_list(on: Stage):

@@ -22,7 +22,7 @@ _OPENED = ("dialog", "dialog", "opened")
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def on(hand: Hand, desktop: IsolatedDesktop) -> AsyncIterator[On]:  # noqa: F811 - a fixture
-    running = await FixtureApp.start(desktop, "qt", sections=["menus"])
+    running = await FixtureApp.start(desktop, "qt", sections=["menus", "choices"])
     yield await On.reach(hand, running)
     running.close()
 
@@ -75,3 +75,15 @@ async def test_a_handler_that_hangs_and_opens_nothing_stays_unknown(on: On) -> N
     assert "warnings" not in reply["terminal"]["receipt"]
     await on.app.run("ping")
     assert on.effects() == [_PRESS]
+
+
+async def test_a_combo_box_of_qt_is_chosen_from_by_opening_it_and_clicking_the_option(on: On) -> None:
+    """What the refusal of `select_option` says to do instead."""
+    combo = await on.one({"role": "combobox"}, {"value": {"text": "red"}})
+    error = await on.refused("unsupported_action", {"kind": "select_option", "option": "blue"}, combo)
+    assert error["fix"] == "expand it (or invoke its button), then click the option"
+    shows = ({"role": "listitem"}, named("blue"), {"state": {"showing": True}})
+    await on.done("verified", {"kind": "expand", "to": True}, combo, verification=appears(*shows))
+    takes = {"kind": "appears", "query": {"filters": [{"role": "combobox"}, {"value": {"text": "blue"}}]}}
+    await on.done("verified", {"kind": "click"}, await on.one(*shows), verification=takes)
+    assert on.effects() == [("select", "colour", "blue")]

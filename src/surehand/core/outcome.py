@@ -24,6 +24,7 @@ Context = Literal["not_applicable", "unchanged", "changed_by_person", "changed",
 NO_EFFECT_CODES: Final = frozenset(
     {
         "accessibility_disabled",
+        "ambiguous_target",
         "app_not_found",
         "backend_unavailable",
         "behind_modal",

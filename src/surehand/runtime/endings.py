@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from surehand.core.outcome import Ending
 from surehand.errors import Cancelled
+from surehand.model.actions import Action, SelectOption
 from surehand.model.outcome import UNKNOWN_STATEMENT, Terminal
 from surehand.runtime.run import Run
 
@@ -37,3 +38,11 @@ def gone_on() -> Cancelled:
         fix="ask for its `status`",
         retry_safe=False,
     )
+
+
+def other_way(action: Action) -> str:
+    """Return what to try where nothing here has a route for an action."""
+    if isinstance(action, SelectOption):
+        # Qt's lists take over only what pointer or keys choose.
+        return "expand it (or invoke its button), then click the option"
+    return "ask for the capabilities of this surface"

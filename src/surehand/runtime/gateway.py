@@ -45,7 +45,7 @@ from surehand.runtime.attempt import LiveAttempt, StopInput
 from surehand.runtime.authority import Authority
 from surehand.runtime.chance import Chance
 from surehand.runtime.defects import log_defect
-from surehand.runtime.endings import gone_on, lost, unknown_terminal
+from surehand.runtime.endings import gone_on, lost, other_way, unknown_terminal
 from surehand.runtime.facts import FactFinder
 from surehand.runtime.operations import Operations
 from surehand.runtime.resolve import Aim, Resolver, centre_of, check_unblocked, handles_of, is_pointed, needs
@@ -359,7 +359,7 @@ class Gateway:
         raise UnsupportedAction(
             f"nothing here can do {run.effect}",
             gate=Gate.PERMIT,
-            fix="ask for the capabilities of this surface",
+            fix=other_way(run.request.action),
             observed={"role": "" if run.aim.node is None else run.aim.node.role},
         )
 

@@ -2,7 +2,8 @@
 
 Promises:
 - Everything is prepared first; the last reads, the final fence and the one acting call follow each other in one task
-  without a wait between fence and call. After `enter` no second route is tried and nothing is sent twice.
+  without a wait between fence and call. After `enter` no second route is tried and nothing is sent twice; what takes
+  several calls (`Plan.rest`) looks again before each of them.
 - An action is run by its name, at the index it has at that moment; never by position, never guessed (case C07).
 - `done` means acknowledged, not effected; `begun` that the handler is proven to run; silence after sending is `sent`;
   `no_effect` only where it is proven.
@@ -21,6 +22,7 @@ from surehand import limits
 from surehand.adapters.atspi import (
     acting_actions,
     acting_choice,
+    acting_dropdown,
     acting_outcome,
     acting_scroll,
     acting_text,
@@ -115,7 +117,7 @@ _SKILLS: Final[dict[type[Tagged], _Skill]] = {
         lambda _, node, __: "atspi.text" if "select_text" in node.capabilities else None,
         acting_text.select_text,
     ),
-    SelectOption: _Skill("atspi.selection", acting_choice.route_of, acting_choice.select_option),
+    SelectOption: _Skill("atspi.selection", acting_choice.route_of, acting_dropdown.select_option),
     Scroll: _Skill(
         "atspi.value",
         lambda _, node, __: "atspi.value" if acting_scroll.can_scroll(node) else None,
@@ -193,7 +195,11 @@ class AtspiActor:
         attempt.enter(live)
         if acting is None:
             return Dispatched(status="done", route=plan.route, detail=f"{ALREADY} so; nothing was sent")
-        return await self._send(plan, acting, bench.toolkit, way)
+        sent = await self._send(plan, acting, bench.toolkit, way)
+        if plan.rest is None or sent.status != "done":
+            return sent
+        verdict = await plan.rest(attempt)
+        return Dispatched(status=verdict.status, route=plan.route, detail=verdict.detail)
 
     def _bench(self, attempt: Attempt) -> tuple[Bench, _Skill]:
         skill = _SKILLS.get(type(attempt.action))

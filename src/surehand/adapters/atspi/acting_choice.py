@@ -40,8 +40,7 @@ def route_of(toolkit: str, node: Node, action: SelectOption) -> str | None:
     if action.option is None:
         return _route_of_option(toolkit, node)
     if node.role == "combobox":
-        # Qt's closed list ignores its items, GTK 4 shows none.
-        return None if toolkit in {*_QT, "gtk4"} else "atspi.action"
+        return _route_of_combobox(toolkit, node)
     if node.role not in CONTAINERS:
         return None
     if toolkit in _QT:
@@ -49,6 +48,14 @@ def route_of(toolkit: str, node: Node, action: SelectOption) -> str | None:
     if toolkit == "gtk3" and node.role in _GRIDS:
         return "atspi.selection"
     return "atspi.selection" if "select" in node.capabilities else None
+
+
+def _route_of_combobox(toolkit: str, node: Node) -> str | None:
+    if toolkit in _QT:
+        # Its list takes nothing over that was selected through accessibility, closed or open.
+        return None
+    # GTK 4's older combo boxes choose by number, and nothing tells which option a number is.
+    return None if toolkit == "gtk4" and "select" in node.capabilities else "atspi.action"
 
 
 def _route_of_option(toolkit: str, node: Node) -> str | None:
@@ -75,12 +82,12 @@ def _plan(bench: Bench, option: Option) -> Plan:
     elif bench.toolkit == "gtk3" and option.node.role == "cell":
         plan = _by_row(bench, option)
     else:
-        plan = _by_place(bench, option)
+        plan = by_place(bench, option)
     inner = plan.decide
 
     def decide(live: Live, replies: Sequence[Reply]) -> Decision:
         current = must_enabled(now(live, option.node.handle))
-        _must_be_named(live, option)
+        must_be_named(live, option)
         # Qt's `Toggle` would take a chosen item out again.
         if "selected" in current.states and option.node.role not in _MENU_ITEMS:
             return None
@@ -90,7 +97,7 @@ def _plan(bench: Bench, option: Option) -> Plan:
     return plan._replace(handles=handles, decide=decide)
 
 
-def _must_be_named(live: Live, option: Option) -> None:
+def must_be_named(live: Live, option: Option) -> None:
     """Refuse an option that goes by another name now: its widget was recycled."""
     name = now(live, option.label.handle).name
     if name != option.label.name:
@@ -102,7 +109,7 @@ def _must_be_named(live: Live, option: Option) -> None:
         )
 
 
-def _by_place(bench: Bench, option: Option) -> Plan:
+def by_place(bench: Bench, option: Option) -> Plan:
     """Select by position, after reading who stands there."""
     if "select" not in option.container.capabilities:
         raise UnsupportedAction(

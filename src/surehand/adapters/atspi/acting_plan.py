@@ -8,18 +8,19 @@ and the act but the fence itself.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple, Protocol
 
 from surehand import limits
 from surehand.adapters.atspi import calls
-from surehand.adapters.atspi.acting_outcome import Kind
+from surehand.adapters.atspi.acting_outcome import Kind, Verdict
 from surehand.adapters.atspi.acting_tree import Family
 from surehand.adapters.atspi.calls import Channel
 from surehand.adapters.atspi.profile import Profile, profile_of
 from surehand.adapters.atspi.transport import Call, Connection, Failure, Reply, Variant
 from surehand.errors import StaleTarget, TargetNotActionable, Unavailable
 from surehand.model.scene import LiveNode, Node, Surface, Tree
+from surehand.ports import Attempt
 
 Live = Mapping[str, LiveNode | None]
 #: The acting call; None where the wanted state is there already and nothing is to be sent.
@@ -57,6 +58,8 @@ class Plan(NamedTuple):
         reads: Calls beyond the fence's whose answers `decide` needs.
         decide: Live nodes and answers → the call; raises `TargetError` when the world is not as prepared for.
         delay_ms: How long after the acknowledgement the toolkit may run the handler.
+        rest: What is still to be done once the call was acknowledged; says what is known in the end, and never waits
+            for longer than a bound.
     """
 
     route: str
@@ -66,6 +69,7 @@ class Plan(NamedTuple):
     reads: tuple[Call, ...]
     decide: Callable[[Live, Sequence[Reply]], Decision]
     delay_ms: int = 0
+    rest: Callable[[Attempt], Awaitable[Verdict]] | None = None
 
 
 class Bench(NamedTuple):
