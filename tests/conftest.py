@@ -8,6 +8,30 @@ from pathlib import Path
 import pytest
 
 from surehand.testing.desktop import IsolatedDesktop, running_desktop
+from tests.leftovers import Leftovers
+
+_LEFTOVERS = pytest.StashKey[Leftovers]()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def nothing_is_left_running(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Fail the run when a process that a test started outlives it, and say which test's it is."""
+    base = tmp_path_factory.getbasetemp()
+    found = request.config.stash[_LEFTOVERS] = Leftovers(base)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TESTS_FOLDER", str(base))  # what tests start is known by it
+        yield
+    left = found.end()
+    assert not left, "left running:\n" + "\n".join(left)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    if found := item.config.stash.get(_LEFTOVERS, None):
+        if "tmp_path" in getattr(item, "funcargs", {}):
+            found.made(item.funcargs["tmp_path"], item.nodeid)
+        if nextitem is None or nextitem.path != item.path:
+            found.ended(str(item.path.relative_to(item.config.rootpath)))
 
 
 @pytest.fixture(scope="module")
