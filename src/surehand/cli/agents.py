@@ -16,7 +16,11 @@ def mcp(
         typer.Option("--desktop", help="isolated, a desktop's name, or current. Default: the one that runs."),
     ] = None,
     tools: Annotated[
-        str, typer.Option("--tools", help="all, core (8 tools, for small budgets), read, or names with commas.")
+        str,
+        typer.Option(
+            "--tools",
+            help="all, core (8, for small budgets), read, playwright, computer-use (others' words), names; by commas.",
+        ),
     ] = "all",
     http: Annotated[
         str | None,
@@ -32,6 +36,7 @@ def mcp(
     Examples:
       surehand mcp --desktop isolated
       surehand mcp --tools core
+      surehand mcp --tools playwright
       surehand mcp --http 8765
 
     Clients start this by themselves; `surehand install` writes it into their configuration:

@@ -199,9 +199,7 @@ TOOLS: Final = (
         "Type at the caret with the keyboard; the element or window gets the focus first if it has to.",
         TypeText,
     ),
-    _tool(
-        "press_key", "Press keys", "Press keys and chords with the keyboard.", PressKey, aliases=("browser_press_key",)
-    ),
+    _tool("press_key", "Press keys", "Press keys and chords with the keyboard.", PressKey),
     _tool(
         "click",
         "Click",

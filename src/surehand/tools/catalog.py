@@ -9,7 +9,19 @@ from typing import Any, Final
 
 from surehand.errors import InternalError, InvalidRequest, SurehandError
 from surehand.model.record import convert
-from surehand.tools import acting, doctoring, following, people, picturing, reading, seeing, steps, tables, waiting
+from surehand.tools import (
+    acting,
+    aliases,
+    doctoring,
+    following,
+    people,
+    picturing,
+    reading,
+    seeing,
+    steps,
+    tables,
+    waiting,
+)
 from surehand.tools.context import Context
 from surehand.tools.tool import Answer, Tool, refusal
 
@@ -45,22 +57,24 @@ class UsageError(Exception):
 
 
 def toolset(wanted: str) -> tuple[Tool, ...]:
-    """Return the tools of a set: `all`, `core`, `read`, or names separated by commas.
+    """Return the tools of sets and names separated by commas, each once.
+
+    The sets are `all`, `core`, `read`, and the vocabularies of others (`aliases.SETS`).
 
     Raises:
         InvalidRequest: an unknown name.
     """
-    if wanted == "all":
-        return TOOLS
-    if wanted == "core":
-        return tuple(tool for tool in TOOLS if tool.core)
-    if wanted == "read":
-        return tuple(tool for tool in TOOLS if tool.kind != "act")
+    known: dict[str, tuple[Tool, ...]] = {
+        "all": TOOLS,
+        "core": tuple(tool for tool in TOOLS if tool.core),
+        "read": tuple(tool for tool in TOOLS if tool.kind != "act"),
+        **aliases.SETS,
+        **{tool.name: (tool,) for tool in TOOLS},
+    }
     names = [name.strip() for name in wanted.split(",") if name.strip()]
-    known = {tool.name: tool for tool in TOOLS}
     if unknown := [name for name in names if name not in known]:
-        raise InvalidRequest(f"there is no tool {unknown[0]}", fix=f"all, core, read, or names of {', '.join(known)}")
-    return tuple(known[name] for name in names)
+        raise InvalidRequest(f"there is no tool {unknown[0]}", fix=f"sets and tools are {', '.join(known)}")
+    return tuple({tool.name: tool for name in names for tool in known[name]}.values())
 
 
 def find_tool(tools: tuple[Tool, ...], name: str) -> Tool:

@@ -34,6 +34,7 @@ class _Seen:
 
     def __init__(self) -> None:
         self.window: str | None = None
+        self.picture: str | None = None
         self.asked: dict[str, str] = {}
         #: Ids of one session cannot be guessed by, or meant by, another.
         self.mark = secrets.token_hex(8)
@@ -79,6 +80,15 @@ class Context:
         self._seen.window = surface
 
     @property
+    def picture(self) -> str | None:
+        """The last picture of the whole desktop, for words that name places in it and not the picture."""
+        return self._seen.picture
+
+    @picture.setter
+    def picture(self, capture_id: str | None) -> None:
+        self._seen.picture = capture_id
+
+    @property
     def asked(self) -> dict[str, str]:
         """Requests to people that have not ended, by their words; a person who took over outlasts a session."""
         return self._seen.asked
@@ -97,7 +107,7 @@ class Context:
         """End the session; the next call begins another one on the same desktop, with nothing seen."""
         found = await self.ask("end_session", {})
         await self.session.renew(self._way(found.get("desktop")))
-        self._seen.window = None
+        self._seen.window = self._seen.picture = None
 
     async def ask(
         self,

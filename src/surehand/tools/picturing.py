@@ -190,6 +190,5 @@ TOOLS: Final = (
         output={"type": "object", "properties": {"capture_id": {"type": "string"}}},
         handler=screenshot,
         core=True,
-        aliases=("browser_take_screenshot",),
     ),
 )

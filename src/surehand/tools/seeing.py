@@ -237,7 +237,7 @@ TOOLS: Final = (
         output={"type": "object", "properties": {"window": _TEXT, "text": _TEXT, "generation": {"type": "integer"}}},
         handler=observe,
         core=True,
-        aliases=("get_app_state", "snapshot", "browser_snapshot"),
+        aliases=("get_app_state", "snapshot"),
     ),
     Tool(
         name="query",

@@ -176,6 +176,5 @@ TOOLS: Final = (
         output={"type": "object", "properties": {"satisfied": {"type": "boolean"}}},
         handler=wait_for,
         core=True,
-        aliases=("browser_wait_for",),
     ),
 )

@@ -19,6 +19,7 @@ from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
 from surehand.testing.fixture_app import FixtureApp
+from surehand.tools.aliases import PLAYWRIGHT
 from tests.clients.script import DONE, TEXT, Model, next_step, serving
 from tests.desktop.mcp.conftest import SUREHAND
 
@@ -160,20 +161,105 @@ async def test_an_agent_framework_completes_the_task_with_a_scripted_model(
     await assert_done(app, mark)
 
 
-async def test_the_inspector_lists_and_calls_tools(own_daemon: Path, app: FixtureApp, desktop) -> None:
+async def test_the_inspector_completes_the_task(own_daemon: Path, app: FixtureApp, desktop) -> None:
+    """Each of its calls is a process and a session of its own: no label lives on, so what is meant is named anew."""
     node = shutil.which("node")
     if node is None or shutil.which("npm") is None:
         pytest.skip("node and npm are not installed")
     server = [node, str(installed(INSPECTOR)), "--cli", SUREHAND, "mcp", "--desktop", desktop.name]
-    listed = json.loads(_json(await run([*server, "--method", "tools/list"])))
-    assert "observe" in {tool["name"] for tool in listed["tools"]}
+
+    async def asked(method: str, *options: str) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(_json(await run([*server, "--method", method, *options])))
+        return found
+
+    async def called(tool: str, **arguments: Any) -> dict[str, Any]:
+        given = [f"{name}={one if isinstance(one, str) else json.dumps(one)}" for name, one in arguments.items()]
+        found = await asked("tools/call", "--tool-name", tool, *(word for one in given for word in ("--tool-arg", one)))
+        assert not found.get("isError"), found
+        value: dict[str, Any] = found["structuredContent"]
+        return value
+
     mark = app.mark()
-    arguments = ["--tool-name", "invoke", "--tool-arg", "app=gtk3_app.py"]
-    target = 'target={"role":"button","name":"Count"}'
-    found = json.loads(_json(await run([*server, "--method", "tools/call", *arguments, target])))
-    assert found["structuredContent"]["status"] == "succeeded", found
+    # All at once: one of them starts the daemon, and which is served first makes no difference.
+    listed, *ended = await asyncio.gather(
+        asked("tools/list"),
+        called("set_value", app="gtk3_app.py", target={"role": "text", "label": "Name"}, value=TEXT),
+        called("toggle", app="gtk3_app.py", target={"role": "togglebutton", "name": "Bold"}, to=True),
+        called("invoke", app="gtk3_app.py", target={"role": "button", "name": "Count"}),
+    )
+    assert {"observe", "set_value", "toggle", "invoke"} <= {tool["name"] for tool in listed["tools"]}
+    assert [one["status"] for one in ended] == ["succeeded"] * 3
+    await assert_done(app, mark)
+
+
+async def test_the_task_is_done_in_the_words_of_another_server(own_daemon: Path, app: FixtureApp, desktop) -> None:
+    mark = app.mark()
+    async with Client(stdio("--desktop", desktop.name, "--tools", "playwright")) as client:
+        assert [tool.name for tool in (await client.list_tools()).tools] == [tool.name for tool in PLAYWRIGHT]
+
+        async def said(tool: str, **arguments: Any) -> str:
+            found = await client.call_tool(tool, arguments)
+            assert not found.is_error, found.content
+            return found.content[0].text
+
+        window = await said("browser_snapshot")
+        field, bold, count = (
+            re.search(pattern, window)[1]  # type: ignore[index]
+            for pattern in (
+                r'\[(e\d+)\] text label="Name"',
+                r'\[(e\d+)\] togglebutton "Bold"',
+                r'\[(e\d+)\](?: button)? "Count"',
+            )
+        )
+        form = [{"target": field, "name": "Name", "type": "textbox", "value": TEXT}]
+        assert "all 1 steps done, 1 of them read back" in await said("browser_fill_form", fields=form)
+        await said("browser_click", target=bold, element="the switch for bold text")
+        await said("browser_click", target=count)
+        assert "exists: yes" in await said("browser_wait_for", text="Presses: 1")
+        assert TEXT in await said("browser_snapshot", target=field)
+        assert (await client.call_tool("browser_take_screenshot", {"type": "png"})).content[1].mime_type == "image/png"
+        unknown = await client.call_tool("browser_click", {"target": "e999999"})
+        assert unknown.is_error
+        assert "target_not_found" in unknown.content[0].text
+    await assert_done(app, mark)
+
+
+async def test_the_task_is_done_by_places_in_pictures_of_the_desktop(
+    own_daemon: Path, app: FixtureApp, desktop
+) -> None:
+    """With the words of a model that only sees; where things stand is taken from pictures of them."""
+    mark = app.mark()
+    async with Client(stdio("--desktop", desktop.name, "--tools", "computer-use,screenshot")) as client:
+
+        async def does(action: str, **arguments: Any) -> dict[str, Any]:
+            found = await client.call_tool("computer", {"action": action, **arguments})
+            assert not found.is_error, found.content
+            value: dict[str, Any] = found.structured_content
+            return value
+
+        unseen = await client.call_tool("computer", {"action": "left_click", "coordinate": [1, 1]})
+        assert unseen.is_error
+        assert "take a screenshot first" in unseen.content[0].text
+        for target, then in (
+            ({"role": "text", "label": "Name"}, TEXT),
+            ({"role": "togglebutton", "name": "Bold"}, None),
+            ({"role": "button", "name": "Count"}, None),
+        ):
+            part = (await client.call_tool("screenshot", {"app": "gtk3_app.py", "target": target})).structured_content
+            whole = await does("screenshot")
+            middle = [
+                place + size // 2 for place, size in zip(part["origin"], (part["width"], part["height"]), strict=True)
+            ]
+            await does(
+                "left_click", coordinate=[round(one * scale) for one, scale in zip(middle, whole["scale"], strict=True)]
+            )
+            if then is not None:
+                await does("key", text="ctrl+a")
+                await does("type", text=then)
     await app.settle()
     assert app.presses("counter", after=mark) == ["Count"]
+    assert [one.value for one in app.events("toggle", "toggle", after=mark)] == [True]
+    assert app.events("text", "name", after=mark)[-1].value == TEXT
 
 
 def _json(said: str) -> str:

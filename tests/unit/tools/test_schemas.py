@@ -19,11 +19,11 @@ from jsonschema import Draft202012Validator
 
 from surehand.errors import SurehandError
 from surehand.model.record import convert
-from surehand.tools.catalog import TOOLS
+from surehand.tools.catalog import TOOLS, toolset
 from surehand.tools.schema import input_schema
 from surehand.tools.tool import Tool
 
-ALL = pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
+ALL = pytest.mark.parametrize("tool", toolset("all,playwright,computer-use"), ids=lambda tool: tool.name)
 
 _FIND = {"role": "button", "name": "Save"}
 #: Valid values of each argument that is listed briefly, by its name; a new one needs examples here.
@@ -33,6 +33,8 @@ _BRIEF: dict[str, list[Any]] = {
     "expect": ["none", {"title": "x"}],
     "until": [{"title": "x"}],
     "region": [[0, 0, 4, 4]],
+    "coordinate": [[1, 2]],
+    "start_coordinate": [[1, 2]],
     "state": [{"checked": True}],
     "filters": [[{"role": "button"}]],
 }
