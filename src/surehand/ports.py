@@ -11,6 +11,7 @@ from typing import Any, Literal, Protocol
 
 import msgspec
 
+from surehand.errors import SurehandError
 from surehand.model.actions import Action
 from surehand.model.decision import Permit
 from surehand.model.events import Event, NewEvent
@@ -127,6 +128,15 @@ class Observer(Protocol):
 
         `around` are more of them, of which only what says who they are, where they hang and what they show is read:
         kind, identifier, names, texts, states, parent. Their actions and places may be missing.
+        """
+
+    async def look(
+        self, surface: Surface, handles: Sequence[str], *, around: Sequence[str] = ()
+    ) -> tuple[tuple[Surface, ...], dict[str, LiveNode | None] | SurehandError]:
+        """Return the windows of a surface's application and these nodes, as `surfaces` and `live` would.
+
+        Both are asked for before either answer is waited for. Why the nodes could not be read stands in their place:
+        it counts only where their window is there.
         """
 
     def windows(self, surface_id: str) -> tuple[Surface, ...]:

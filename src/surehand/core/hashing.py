@@ -15,7 +15,7 @@ from typing import Any, Final
 from surehand import canonical, limits
 from surehand.errors import InvalidRequest
 from surehand.model.actions import TEXT_ACTIONS, Action, kind_of
-from surehand.model.record import to_value
+from surehand.model.record import tag_of, to_value
 from surehand.model.request import Request
 from surehand.model.targets import ElementTarget, PointTarget, QueryTarget, Target
 
@@ -40,7 +40,7 @@ def target_meaning(target: Target, *, app: str, place: str, window: str = "") ->
 
     A replay whose scene is gone is hashed with the `app`, `place` and `window` that the claim recorded (spec §5.3).
     """
-    meaning: dict[str, Any] = {"kind": str(type(target).__struct_config__.tag), "app": app, "place": place}
+    meaning: dict[str, Any] = {"kind": tag_of(type(target)), "app": app, "place": place}
     if window:
         meaning["window"] = window
     if isinstance(target, ElementTarget):

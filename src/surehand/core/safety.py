@@ -24,7 +24,7 @@ from surehand.errors import (
 )
 from surehand.model.actions import TARGET_KINDS, Action, SetValue, kind_of
 from surehand.model.decision import Decision, Facts, PolicyInput
-from surehand.model.record import Record
+from surehand.model.record import Record, tag_of
 from surehand.model.request import Request
 from surehand.model.scene import Node
 from surehand.model.targets import NoTarget, QueryTarget, Target
@@ -55,7 +55,7 @@ def check_bounds(request_bytes: int) -> None:
 def check_fenced(action: Action, target: Target) -> None:
     """Refuse an acting request without a target that can be fenced, before authority is looked at (spec §3.3)."""
     kind = kind_of(action)
-    target_kind = str(type(target).__struct_config__.tag)
+    target_kind = tag_of(type(target))
     if target_kind not in TARGET_KINDS.get(kind, ()):
         raise InvalidRequest(f"{kind} cannot be aimed at a target of kind {target_kind}", gate="shape")
     if isinstance(target, NoTarget) and kind not in _UNAIMED:

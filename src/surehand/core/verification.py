@@ -36,6 +36,7 @@ from surehand.model.actions import (
     Window,
 )
 from surehand.model.query import Query
+from surehand.model.record import tag_of
 from surehand.model.scene import Node, Scene
 from surehand.model.verification import (
     AllOf,
@@ -309,7 +310,7 @@ class _Evaluation:
             )
             return next(answer for answer in order if answer in answers)
         answer, seen = self._ask(expectation)
-        self.made.append(Check(str(type(expectation).__struct_config__.tag), answer, seen))
+        self.made.append(Check(tag_of(type(expectation)), answer, seen))
         return answer
 
     def _ask(self, expectation: Expectation) -> tuple[Answer, str | None]:

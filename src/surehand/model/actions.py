@@ -9,7 +9,7 @@ from typing import Final, Literal
 
 from surehand import limits
 from surehand.errors import InvalidRequest
-from surehand.model.record import Tagged, check_count, check_range, check_text
+from surehand.model.record import Tagged, check_count, check_range, check_text, tag_of
 from surehand.model.targets import PointTarget
 
 Button = Literal["left", "middle", "right"]
@@ -342,4 +342,4 @@ TEXT_ACTIONS: Final = frozenset({"set_value", "type_text", "press", "paste", "cl
 
 def kind_of(action: Action) -> str:
     """Return the tag of an action, such as `set_value`."""
-    return str(type(action).__struct_config__.tag)
+    return tag_of(type(action))

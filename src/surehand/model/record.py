@@ -6,6 +6,7 @@ alike, so there is no way to hold a record that breaks its bounds.
 
 from __future__ import annotations
 
+import functools
 import re
 from typing import Any, Final, TypeVar
 
@@ -53,6 +54,12 @@ def convert(kind: type[R], value: Any) -> R:
 def to_value(record: msgspec.Struct) -> Any:
     """Return the plain JSON value of a record."""
     return msgspec.to_builtins(record)
+
+
+@functools.cache
+def tag_of(kind: type[msgspec.Struct]) -> str:
+    """Return the tag of a class of records; the class itself makes a new object each time it is asked."""
+    return str(kind.__struct_config__.tag)
 
 
 def check_identifier(name: str, value: str) -> None:

@@ -8,7 +8,7 @@ from surehand import limits
 from surehand.errors import InvalidRequest
 from surehand.model.actions import TARGET_KINDS, Action, kind_of
 from surehand.model.authority import SignedGrant
-from surehand.model.record import Record, check_count, check_identifier, check_range
+from surehand.model.record import Record, check_count, check_identifier, check_range, tag_of
 from surehand.model.targets import Target
 from surehand.model.verification import Verification
 
@@ -40,7 +40,7 @@ class Request(Record, frozen=True, kw_only=True):
         check_identifier("operation_id", self.operation_id)
         check_range("deadline_ms", self.deadline_ms, 1, limits.DEADLINE_MS_MAX)
         kind = kind_of(self.action)
-        target_kind = str(type(self.target).__struct_config__.tag)
+        target_kind = tag_of(type(self.target))
         if target_kind not in TARGET_KINDS[kind]:
             allowed = ", ".join(sorted(TARGET_KINDS[kind]))
             raise InvalidRequest(f"{kind} takes a target of kind {allowed}, not {target_kind}")

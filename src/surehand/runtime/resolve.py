@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -25,6 +24,7 @@ from surehand.core.scene.tree import index_of
 from surehand.errors import (
     CaptureUnavailable,
     StaleTarget,
+    SurehandError,
     TargetNotActionable,
     TargetNotFound,
     UnsupportedAction,
@@ -222,23 +222,20 @@ class Resolver:
         for stop in aim.stops:
             await self._check_stop(session, stop)
         if aim.index is not None:
-            if isinstance(live, BaseException):
+            if isinstance(live, SurehandError):
                 raise live
             self._check_element(request, aim, aim.index, current, windows, live)
 
     @staticmethod
-    async def _look(desk: Desk, surface: Surface, aim: Aim) -> tuple[tuple[Surface, ...], Live | BaseException]:
+    async def _look(desk: Desk, surface: Surface, aim: Aim) -> tuple[tuple[Surface, ...], Live | SurehandError]:
         """Ask for the windows and for the element at the same time.
 
         Why the element could not be read counts only where its window is there.
         """
         if aim.index is None:
             return await desk.siblings(surface), {}
-        reading = read_live(desk.observer_of(surface.surface_id), surface.surface_id, handles_of(aim))
-        windows, live = await asyncio.gather(desk.siblings(surface), reading, return_exceptions=True)
-        if isinstance(windows, BaseException):
-            raise windows
-        return windows, live
+        handles = handles_of(aim)
+        return await desk.observer_of(surface.surface_id).look(surface, handles[:1], around=handles[1:])
 
     @staticmethod
     def _check_element(

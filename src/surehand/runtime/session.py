@@ -185,7 +185,10 @@ class Session:
         for request_id in self.waits_for:
             return request_id
         taken = {} if self.desk is None else self.desk.taken_from
-        return next((request_id for request_id, principal in taken.items() if principal == self.principal), None)
+        for request_id, principal in taken.items():
+            if principal == self.principal:
+                return request_id
+        return None
 
     def check_not_handed_over(self) -> None:
         """Refuse to act while a person was asked in, or is at it.

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from surehand.errors import TargetNotFound, Unavailable, WindowNotFound
+from surehand.errors import SurehandError, TargetNotFound, Unavailable, WindowNotFound
 from surehand.model.actions import Action, Invoke, SetValue, Toggle, kind_of
 from surehand.model.scene import AppIdentity, CapabilityFact, LiveNode, Node, Surface, Tree
 from surehand.model.tables import TableSlice
@@ -167,6 +167,16 @@ class MemoryApp:
         """Return the nodes as they are."""
         self._check(surface_id)
         return {handle: self._live(handle) for handle in (*handles, *around)}
+
+    async def look(
+        self, surface: Surface, handles: Sequence[str], *, around: Sequence[str] = ()
+    ) -> tuple[tuple[Surface, ...], dict[str, LiveNode | None] | SurehandError]:
+        """Return the one window, and the nodes as they are."""
+        windows = await self.surfaces(surface.app.pid)
+        try:
+            return windows, await self.live(surface.surface_id, handles, around=around)
+        except SurehandError as error:
+            return windows, error
 
     def _live(self, handle: str) -> LiveNode | None:
         if handle == "root":

@@ -87,6 +87,11 @@ class Application:
         """Whether it did not answer and has not come back."""
         return self.probe is not None and not self.probe.done()
 
+    def path_of(self, handle: str) -> str | None:
+        """Return the path that a handle names, None for one of another application."""
+        owner, slash, rest = handle.partition("/")
+        return slash + rest if owner == self.owner and slash else None
+
     def take(self, signal: Signal, now: float) -> None:
         """Let a signal cast its doubts."""
         weight = events.take(signal, self.tree)

@@ -436,16 +436,7 @@ class AtspiObserver:
             raise WindowNotFound("no such window", fix="list the surfaces again")
         now = asyncio.get_running_loop().time()
         last = window.application.signal_at.get(window.path, 0.0)
-        busy = any(
-            bool(entry.bits & roles.BIT_BUSY)
-            for path in (window.path, *self._documents(window))
-            if (entry := window.application.tree.entries.get(path)) is not None
-        )
-        return int((now - last) * 1000), busy
-
-    def _documents(self, window: Window) -> list[str]:
-        tree = window.application.tree
-        return [e.path for e in tree.entries.values() if e.role == "document" and tree.window_of(e.path) == window.path]
+        return int((now - last) * 1000), window.application.tree.is_busy(window.path)
 
     # --- live -------------------------------------------------------------------------------------------------
 
@@ -455,7 +446,7 @@ class AtspiObserver:
         """Read these nodes straight from the application in one batch; None where dead. See `ports.Observer`."""
         window = await self._window(surface_id)
         application = window.application
-        paths = {handle: _path_of(handle, application) for handle in (*handles, *around)}
+        paths = {handle: application.path_of(handle) for handle in (*handles, *around)}
         whole, others = ([path for one in part if (path := paths[one]) is not None] for part in (handles, around))
         if application.hung:
             raise letters.silent(application)
@@ -474,6 +465,22 @@ class AtspiObserver:
         nodes = found.nodes(self._placement(application, window.path))
         await self._notice_windows(application, calls.references((await listing)[0]))
         return {handle: None if path is None else nodes[path] for handle, path in paths.items()}
+
+    async def look(
+        self, surface: Surface, handles: Sequence[str], *, around: Sequence[str] = ()
+    ) -> tuple[tuple[Surface, ...], dict[str, LiveNode | None] | SurehandError]:
+        """Return the windows of a surface's application and these nodes, asked at once. See `ports.Observer`."""
+        # The nodes are asked for before the task first runs, in this same turn of the loop.
+        listing = asyncio.ensure_future(self.surfaces(surface.app.pid))
+        found: dict[str, LiveNode | None] | SurehandError
+        try:
+            found = await self.live(surface.surface_id, handles, around=around)
+        except SurehandError as error:
+            found = error
+        except BaseException:
+            listing.cancel()
+            raise
+        return await listing, found
 
     async def _notice_windows(self, application: Application, listed: tuple[calls.Ref, ...] | None) -> None:
         """Read a window that came up a moment ago: a dialog may be in the way (C05)."""
@@ -521,7 +528,7 @@ class AtspiObserver:
         if node is None:
             raise TargetNotFound("the element is gone")
         application = (await self._window(surface_id)).application
-        path = _path_of(handle, application) or ""
+        path = application.path_of(handle) or ""
         entry = application.tree.entries.get(path)
         if node.node.secret or (entry is not None and entry.is_password):
             raise SecureSurface("the element holds a secret")
@@ -530,7 +537,7 @@ class AtspiObserver:
     async def selection(self, surface_id: str, handle: str) -> tuple[int, int] | None:
         """Return an element's selection as (start, length), its caret as length 0; None where it tells neither."""
         application = (await self._window(surface_id)).application
-        return await content.read_selection(application, _path_of(handle, application) or "")
+        return await content.read_selection(application, application.path_of(handle) or "")
 
     async def equals(self, surface_id: str, handle: str, expected: str) -> bool | None:
         """Compare an element's whole text with `expected` here; only the answer leaves. None where it is not given.
@@ -538,7 +545,7 @@ class AtspiObserver:
         Password fields of most toolkits give bullets or nothing; that is no answer, not a difference.
         """
         application = (await self._window(surface_id)).application
-        return await content.same_text(application, _path_of(handle, application) or "", expected)
+        return await content.same_text(application, application.path_of(handle) or "", expected)
 
     # --- who does not answer ----------------------------------------------------------------------------------
 
@@ -591,8 +598,3 @@ class AtspiObserver:
 def _surface_id(application: Application, path: str) -> str:
     name = f"{application.owner}{path}:{application.identity.process_generation}"
     return "w" + hashlib.sha256(name.encode()).hexdigest()[:16]
-
-
-def _path_of(handle: str, application: Application) -> str | None:
-    owner, slash, rest = handle.partition("/")
-    return slash + rest if owner == application.owner and slash else None

@@ -234,6 +234,14 @@ class ApplicationTree:
             path = entry.parent
         return None
 
+    def is_busy(self, window: str) -> bool:
+        """Return whether a window, or a document in it, says that it is busy loading."""
+        return any(
+            entry.bits & roles.BIT_BUSY
+            for entry in self.entries.values()
+            if entry.path == window or (entry.role == "document" and self.window_of(entry.path) == window)
+        )
+
     def expect_items(self, other: ApplicationTree) -> None:
         """Take over the items of tree views, which must not be listed again unless they changed."""
         for entry in other.entries.values():

@@ -13,7 +13,7 @@ from typing import Any, Final
 from surehand import limits
 from surehand.adapters.x11.screen import X11Screen
 from surehand.adapters.x11.windows import Snapshot, WindowInfo
-from surehand.errors import TargetNotFound, WindowNotFound
+from surehand.errors import SurehandError, TargetNotFound, WindowNotFound
 from surehand.model.scene import AppIdentity, LiveNode, Node, Surface, Tree
 from surehand.model.tables import TableSlice
 from surehand.ports import Clock, TextSlice
@@ -107,6 +107,16 @@ class BareWindows:
         node = (await self.read(surface_id)).nodes[0]
         asked = (*handles, *around)
         return {handle: LiveNode(node=node, parent="") if handle == node.handle else None for handle in asked}
+
+    async def look(
+        self, surface: Surface, handles: Sequence[str], *, around: Sequence[str] = ()
+    ) -> tuple[tuple[Surface, ...], dict[str, LiveNode | None] | SurehandError]:
+        """Return the windows of the process, and the window as it is now."""
+        windows = await self.surfaces(surface.app.pid)
+        try:
+            return windows, await self.live(surface.surface_id, handles, around=around)
+        except SurehandError as error:
+            return windows, error
 
     def windows(self, surface_id: str) -> tuple[Surface, ...]:
         """Return the windows of a surface's process as last seen."""

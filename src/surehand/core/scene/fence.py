@@ -12,21 +12,23 @@ difference as observed data; and that nothing else refuses: not a newer generati
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NamedTuple, NoReturn
 
-from surehand.core.scene.context import Context, Part, context_hash, contexts_of, part_texts
+from surehand.core.scene.context import Context, Key, Part, context_hash, contexts_of, key_of, part_texts
 from surehand.core.scene.describe import closest
-from surehand.core.scene.identity import chain_hash, fingerprint_hash
+from surehand.core.scene.identity import chain_hash, fingerprint_hash, identify
 from surehand.core.scene.labels import LabelTable
 from surehand.core.scene.tree import Memo, index_of
 from surehand.errors import BehindModal, InvalidRequest, StaleTarget, TargetNotActionable, TargetNotFound
-from surehand.model.scene import LiveNode, Node, Scene, Surface
+from surehand.model.scene import LiveNode, Node, Scene, Surface, Tree
 from surehand.model.targets import ElementTarget
 
 Live = Mapping[str, LiveNode | None]
 
 _OBSERVE_AGAIN: Final = "observe again and choose the element anew"
 _LABELS: Final[Memo[Scene, dict[str, int]]] = Memo()
+#: The places of dialogs inside a window.
+_MODALS: Final[Memo[Tree, tuple[int, ...]]] = Memo()
 #: What a person opens or scrolls to reach: an element inside may be out of sight and still be meant.
 _OPENABLE: Final = frozenset({"menu", "menubar", "menuitem", "combobox", "list", "table", "tree", "treeitem"})
 _SCROLLED: Final = frozenset({"scrollpane", "document"})
@@ -142,25 +144,90 @@ def _refuse_provenance(referenced: Scene, current: Scene, label: str) -> NoRetur
 # --- what has to be read -------------------------------------------------------------------------------------------
 
 
+_Identity = tuple[str, tuple[tuple[str, str, str], ...]]
+
+
+class _Label(NamedTuple):
+    """One part of a context: the places of its nodes, and those that join them to the path, each once."""
+
+    part: Part
+    places: tuple[int, ...]
+    joins: tuple[int, ...]
+
+
+class _Meant(NamedTuple):
+    """What the fences of one element read and compare with. It follows from the tree, so all of them share it.
+
+    `path` leads from the element to its window. `identity` and `key` are what the two hashes cover, as observed.
+    """
+
+    path: tuple[int, ...]
+    labels: tuple[_Label, ...]
+    handles: tuple[str, ...]
+    identity: _Identity
+    fingerprint_hash: str
+    key: Key
+    context_hash: str
+
+
+#: By the element's place; no more of them than the tree has nodes.
+_MEANT: Final[Memo[Tree, dict[int, _Meant]]] = Memo()
+
+
 def fence_handles(scene: Scene, index: int) -> tuple[str, ...]:
     """Return the handles the final fence needs: the element, its ancestors up to the window, the nodes its context
     was computed from, and what joins these to its ancestors; each once, the element first.
     """  # noqa: D205
-    tree = index_of(scene.tree)
-    path = [index, *tree.ancestors(index)]
-    wanted = dict.fromkeys(path)
-    for part in contexts_of(scene.tree).contexts[index].parts:
-        for handle in part.handles:
-            wanted.update(dict.fromkeys(_branch(scene, tree.by_handle[handle], wanted)))
-    return tuple(dict.fromkeys(scene.tree.nodes[place].handle for place in wanted))
+    return _meant(scene.tree, index).handles
 
 
-def _branch(scene: Scene, place: int, path: Mapping[int, Any]) -> list[int]:
+def _meant(tree: Tree, index: int) -> _Meant:
+    known = _MEANT.get(tree, lambda _: {})
+    found = known.get(index)
+    if found is None:
+        found = known[index] = _work_out(tree, index)
+    return found
+
+
+def _work_out(tree: Tree, index: int) -> _Meant:
+    places = index_of(tree)
+    path = (index, *places.ancestors(index))
+    context: Context = contexts_of(tree).contexts[index]
+    labels = []
+    for part in context.parts:
+        own = tuple(places.by_handle[handle] for handle in part.handles)
+        joins = dict.fromkeys(join for place in own for join in _branch(tree, place, path))
+        labels.append(_Label(part, own, tuple(joins)))
+    wanted = dict.fromkeys((*path, *(join for label in labels for join in label.joins)))
+    return _Meant(
+        path=path,
+        labels=tuple(labels),
+        handles=tuple(dict.fromkeys(tree.nodes[place].handle for place in wanted)),
+        identity=_identity([tree.nodes[place] for place in path]),
+        fingerprint_hash=identify(tree).fingerprints[index],
+        key=key_of(context.parts),
+        context_hash=context.hash,
+    )
+
+
+def _identity(path: Sequence[Node]) -> _Identity:
+    """Return what the fingerprint of the first node covers; the others are its ancestors, up to the window."""
+    return path[0].name, tuple((node.role, node.toolkit_role, node.app_id) for node in path)
+
+
+def _fingerprint(path: Sequence[Node]) -> str:
+    chain = ""
+    for node in reversed(path):
+        chain = chain_hash(chain, node)
+    return fingerprint_hash(chain, path[0])
+
+
+def _branch(tree: Tree, place: int, path: Sequence[int]) -> list[int]:
     """Return a node and its ancestors up to, without, the first that is on the path."""
     branch: list[int] = []
     while place >= 0 and place not in path:
         branch.append(place)
-        place = scene.tree.parents[place]
+        place = tree.parents[place]
     return branch
 
 
@@ -204,8 +271,7 @@ class _Fence:
         self._nodes = scene.tree.nodes
         self._parents = scene.tree.parents
         self._index = index
-        self._path = [index, *index_of(scene.tree).ancestors(index)]
-        self._context: Context = contexts_of(scene.tree).contexts[index]
+        self._meant = _meant(scene.tree, index)
         self._live = live
         self._current = current
 
@@ -214,13 +280,13 @@ class _Fence:
         if now is None:
             self._stale("gone", self._nodes[self._index].name, None)
         self._check_own(now.node)
-        self._check_path()
-        self._check_fingerprint()
+        path = self._check_path()
+        self._check_fingerprint(path)
         self._check_context()
         if enabled and "enabled" not in now.node.states:
             self._not_actionable("disabled", "the element is disabled", "wait until it is enabled")
         if visible:
-            self._check_visible(on_screen=on_screen)
+            self._check_visible(path, on_screen=on_screen)
 
     def _now(self, place: int) -> LiveNode | None:
         found = self._live.get(self._nodes[place].handle)
@@ -233,9 +299,10 @@ class _Fence:
             if before != after:
                 self._stale(what, before, after)
 
-    def _check_path(self) -> None:
+    def _check_path(self) -> list[Node]:
         """Every ancestor is alive, of its kind, and in its place. Its name matters only where it is context."""
-        for place in self._path:
+        found: list[Node] = []
+        for place in self._meant.path:
             now = self._now(place)
             was = self._nodes[place]
             if now is None:
@@ -245,30 +312,24 @@ class _Fence:
                 self._stale("parent", self._spoken(self._nodes[parent]), self._spoken_handle(now.parent))
             if (now.node.role, now.node.toolkit_role, now.node.app_id) != (was.role, was.toolkit_role, was.app_id):
                 self._stale("parent", self._spoken(was), self._spoken(now.node))
+            found.append(now.node)
+        return found
 
-    def _check_fingerprint(self) -> None:
+    def _check_fingerprint(self, path: list[Node]) -> None:
         """Recompute from what is there now; the checks above only exist to name the difference."""
-        chain = ""
-        node = self._nodes[self._index]
-        for place in reversed(self._path):
-            now = self._now(place)
-            if now is None:
-                self._stale("parent", self._spoken(self._nodes[place]), None)
-            node = now.node
-            chain = chain_hash(chain, node)
-        if fingerprint_hash(chain, node) != self._target.fingerprint_hash:
-            self._stale("fingerprint", self._spoken(self._nodes[self._index]), self._spoken(node))
+        # What reads as it did has the hash that it had.
+        same = _identity(path) == self._meant.identity
+        if (self._meant.fingerprint_hash if same else _fingerprint(path)) != self._target.fingerprint_hash:
+            self._stale("fingerprint", self._spoken(self._nodes[self._index]), self._spoken(path[0]))
 
     def _check_context(self) -> None:
-        tree = index_of(self._scene.tree)
-        on_path = dict.fromkeys(self._path)
         key: list[tuple[str, tuple[str, ...]]] = []
-        for part in self._context.parts:
+        for part, places, joins in self._meant.labels:
+            for place in joins:
+                self._check_joined(part, place)
             nodes: list[Node] = []
-            for handle in part.handles:
-                for place in _branch(self._scene, tree.by_handle[handle], on_path):
-                    self._check_joined(part, place)
-                now = self._now(tree.by_handle[handle])
+            for place in places:
+                now = self._now(place)
                 if now is None:
                     self._stale("context", part.text, None, kind=part.kind)
                 nodes.append(now.node)
@@ -277,7 +338,9 @@ class _Fence:
                 now_text = part._replace(texts=texts).text
                 self._stale("context", part.text, now_text, kind=part.kind)
             key.append((part.kind, texts))
-        if context_hash(tuple(key)) != self._target.context_hash:
+        read = tuple(key)
+        same = read == self._meant.key
+        if (self._meant.context_hash if same else context_hash(read)) != self._target.context_hash:
             self._stale("context", self._target.context, None)
 
     def _check_joined(self, part: Part, place: int) -> None:
@@ -288,8 +351,7 @@ class _Fence:
         if now.parent != self._nodes[self._parents[place]].handle:
             self._stale("context", part.text, self._spoken_handle(now.parent), kind=part.kind)
 
-    def _check_visible(self, *, on_screen: bool) -> None:
-        nodes = [now.node for place in self._path if (now := self._now(place)) is not None]
+    def _check_visible(self, nodes: list[Node], *, on_screen: bool) -> None:
         if "visible" not in nodes[0].states:
             self._not_actionable("hidden", "the element is hidden", "make it visible first")
         if "showing" in nodes[0].states:
@@ -401,9 +463,13 @@ def check_modal(scene: Scene, index: int, surfaces: Sequence[Surface] = (), fron
     if blocker is not None:
         raise behind_modal(blocker.title, label, blocker.surface_id)
     tree = index_of(scene.tree)
-    for place, node in enumerate(tree.nodes):
-        if "modal" in node.states and "showing" in node.states and place != index and not tree.contains(place, index):
-            raise behind_modal(node.name, label, scene.surface.surface_id)
+    for place in _MODALS.get(scene.tree, _modals):
+        if place != index and not tree.contains(place, index):
+            raise behind_modal(tree.nodes[place].name, label, scene.surface.surface_id)
+
+
+def _modals(tree: Tree) -> tuple[int, ...]:
+    return tuple(place for place, node in enumerate(tree.nodes) if "modal" in node.states and "showing" in node.states)
 
 
 def behind_modal(title: str, label: str | None = None, surface_id: str | None = None) -> BehindModal:
