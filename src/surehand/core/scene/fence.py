@@ -27,6 +27,8 @@ Live = Mapping[str, LiveNode | None]
 
 _OBSERVE_AGAIN: Final = "observe again and choose the element anew"
 _LABELS: Final[Memo[Scene, dict[str, int]]] = Memo()
+#: By the element's place; no more of them than the scene has targets.
+_REFERENCES: Final[Memo[Scene, dict[int, ElementTarget]]] = Memo()
 #: The places of dialogs inside a window.
 _MODALS: Final[Memo[Tree, tuple[int, ...]]] = Memo()
 #: What a person opens or scrolls to reach: an element inside may be out of sight and still be meant.
@@ -52,6 +54,15 @@ def reference(scene: Scene, index: int) -> ElementTarget:
         fingerprint_hash=target.fingerprint_hash,
         context_hash=target.context_hash,
     )
+
+
+def _handed_out(scene: Scene, index: int) -> ElementTarget:
+    """Return the reference to an element again; what is acted on a second time is not put together twice."""
+    known = _REFERENCES.get(scene, lambda _: {})
+    found = known.get(index)
+    if found is None:
+        found = known[index] = reference(scene, index)
+    return found
 
 
 class SceneView(Mapping[str, LiveNode]):
@@ -111,7 +122,7 @@ def check_reference(
             fix=_OBSERVE_AGAIN,
             details={"element": target.element_id},
         )
-    if reference(referenced, index) != target:
+    if _handed_out(referenced, index) != target:
         raise InvalidRequest(
             f"the reference to {target.element_id} is not as it was handed out",
             fix="send the reference exactly as observed",
