@@ -20,6 +20,7 @@ def nothing_is_left_running(request: pytest.FixtureRequest, tmp_path_factory: py
     found = request.config.stash[_LEFTOVERS] = Leftovers(base)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TESTS_FOLDER", str(base))  # what tests start is known by it
+        patch.setenv("SUREHAND_RUNTIME_DIR", str(base / "nobodys"))  # never the daemon of whoever runs the tests
         yield
     left = found.end()
     assert not left, "left running:\n" + "\n".join(left)
