@@ -234,6 +234,7 @@ EVENT_COALESCE_MS: Final = 5
 ACTIONS_READ_MAX: Final = 256  # named actions of one object that are read before one is run
 GTK4_PRESS_MS: Final = 260  # GTK 4.8 shows a press for 250 ms and drops another one of the same button meanwhile
 QT5_PRESS_MS: Final = 110  # the same in Qt 5: 100 ms
+DESKTOP_ENTRIES_MAX: Final = 4_096  # installed applications that are looked through for a program's name
 DROPDOWN_OPEN_MS_MAX: Final = 1_500  # a list that an action opens is waited for this long, and again until it closed
 ACTION_ACK_GRACE_MS: Final = 100  # an acting call whose successor was answered is waited for this long, then is `sent`
 

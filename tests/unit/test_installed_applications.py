@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from surehand import limits
-from surehand.adapters.process import ProcessActor, installed_command
+from surehand.adapters.process import APPLICATIONS, ProcessActor, application_of, installed_command
 from surehand.errors import AppNotFound, UnsupportedAction
 from surehand.model.actions import App
 from surehand.runtime.compose import root_surface
@@ -103,3 +103,78 @@ async def test_an_executable_that_is_called_like_an_id_is_never_run(tmp_path: Pa
         await ProcessActor(launch).perform(attempt)
     assert launched == []
     assert not attempt.entered
+
+
+# --- plain names ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("line", ["notes", "notes %U", "/usr/bin/notes %f", '"notes"'])
+def test_a_plain_name_is_the_one_application_whose_whole_command_it_is(tmp_path: Path, line: str) -> None:
+    install(tmp_path, NOTES.format(line))
+    install(tmp_path, NOTES.format("notes --settings"), "org.example.notes-settings.desktop")
+    install(tmp_path, NOTES.format("notes").replace("Name=", "NoDisplay=true\nName=", 1), "org.example.opener.desktop")
+    assert application_of("notes", [tmp_path]) == "org.example.notes.desktop"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(
+            "/usr/bin/notes",
+            "bin/notes",
+            "./notes",
+            "../notes",
+            "notes.desktop",
+            "org.example.notes.desktop",
+            "notes x",
+        ),
+        *("", "Notes", "note", "notes\n", "notes\x00", "-notes", "nötes", "*", "[Desktop Entry]"),
+    ],
+)
+def test_a_name_that_is_not_exactly_the_command_stays_a_program(tmp_path: Path, name: str) -> None:
+    install(tmp_path, NOTES.format("notes"))
+    assert application_of(name, [tmp_path]) is None
+
+
+@pytest.mark.parametrize("line", ["notes -x", "/opt/notes", "/home/me/bin/notes", "./notes", "sh -c notes", ""])
+def test_an_application_with_another_command_lends_no_name(tmp_path: Path, line: str) -> None:
+    install(tmp_path, NOTES.format(line))
+    assert application_of("notes", [tmp_path]) is None
+
+
+def test_two_applications_of_one_command_decide_nothing(tmp_path: Path) -> None:
+    for name in ("org.example.one.desktop", "org.example.two.desktop"):
+        install(tmp_path, NOTES.format("notes"), name)
+    assert application_of("notes", [tmp_path]) is None
+
+
+def test_what_the_first_folder_has_of_an_id_hides_what_the_second_has(tmp_path: Path) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    for folder, line in ((first, "other"), (second, "notes")):
+        folder.mkdir()
+        install(folder, NOTES.format(line))
+    assert application_of("notes", [first, second]) is None
+    assert application_of("notes", [second]) == "org.example.notes.desktop"
+
+
+def test_one_application_too_many_to_look_through_decides_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "DESKTOP_ENTRIES_MAX", 3)
+    for name in ("a.desktop", "b.desktop", "notes.desktop"):
+        install(tmp_path, NOTES.format(name.partition(".")[0]), name)
+    assert application_of("notes", [tmp_path]) == "notes.desktop"
+    install(tmp_path, NOTES.format("z"), "z.desktop")
+    assert application_of("notes", [tmp_path]) is None
+
+
+def test_an_application_that_was_put_into_a_home_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever a program could write gives no name: not the home, and no folder that the environment names."""
+    planted = tmp_path / "applications"
+    planted.mkdir()
+    install(planted, NOTES.format("planted-here"))
+    for variable in ("XDG_DATA_HOME", "XDG_DATA_DIRS", "HOME"):
+        monkeypatch.setenv(variable, str(tmp_path))
+    assert application_of("planted-here") is None
+    assert application_of("planted-here", [planted]) == "org.example.notes.desktop"
+    assert all(folder.is_relative_to("/usr") for folder in APPLICATIONS)

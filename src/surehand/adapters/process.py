@@ -2,12 +2,14 @@
 
 Never a shell: a name and arguments, or the id of an installed application. What it started dies with the desktop.
 Whatever ends in `.desktop` is such an id and nothing else, because policy takes it for one: it is looked up among the
-system's applications, never run as a path, and never found in a folder that a program could write.
+system's applications, never run as a path, and never found in a folder that a program could write. A plain word that is
+the whole command of exactly one of them is another name of it, before policy is asked (`application_of`).
 """
 
 from __future__ import annotations
 
 import asyncio
+import itertools
 import re
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
@@ -23,6 +25,9 @@ Launch = Callable[[Sequence[str]], Awaitable[int]]
 
 #: Where the system installs applications; a user's own folder could hold anything.
 APPLICATIONS: Final = (Path("/usr/local/share/applications"), Path("/usr/share/applications"))
+#: Where the system installs programs.
+_PROGRAMS: Final = ("/usr/local/bin", "/usr/bin", "/bin")
+_PROGRAM: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")
 _SUFFIX: Final = ".desktop"
 _ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*\.desktop")
 #: A word of an `Exec` line: quoted, where a backslash escapes, or plain.
@@ -90,6 +95,34 @@ def installed_command(desktop_id: str, folders: Sequence[Path] = APPLICATIONS) -
     if not argv or entry.get("Terminal") == "true":
         raise UnsupportedAction("this application cannot be started by itself", details={"application": desktop_id})
     return argv
+
+
+def application_of(program: str, folders: Sequence[Path] = APPLICATIONS) -> str | None:
+    """Return the id of the one installed application whose whole command is this program, None for anything else.
+
+    What people call "mousepad" is then the application, and not any program of that name. Found are only applications
+    that menus show; two of them, or a command with words of its own, decide nothing.
+    """
+    if not _PROGRAM.fullmatch(program) or program.endswith(_SUFFIX):
+        return None
+    ids = dict.fromkeys(path.name for folder in folders for path in _listed(folder))
+    found: list[str] = []
+    for desktop_id in itertools.islice(ids, limits.DESKTOP_ENTRIES_MAX):
+        try:
+            hidden = _entry(desktop_id, folders).get("NoDisplay") == "true"
+            command = installed_command(desktop_id, folders)
+        except (AppNotFound, UnsupportedAction):
+            continue
+        if not hidden and len(command) == 1 and command[0] in {program, *(f"{path}/{program}" for path in _PROGRAMS)}:
+            found.append(desktop_id)
+    return found[0] if len(found) == 1 and len(ids) <= limits.DESKTOP_ENTRIES_MAX else None
+
+
+def _listed(folder: Path) -> list[Path]:
+    try:
+        return sorted(folder.glob(f"*{_SUFFIX}"))
+    except OSError:
+        return []
 
 
 def _entry(desktop_id: str, folders: Sequence[Path]) -> dict[str, str]:

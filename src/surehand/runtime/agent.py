@@ -212,7 +212,8 @@ async def act(parts: Parts, session: Session, args: p.Act) -> dict[str, Any]:
     """Run one request; with `observe_after` also say what it changed."""
     _will_hold(session, args.request)
     seen = await changes.before(parts, session, [args.request]) if args.observe_after else None
-    reply = await parts.gateway.act(session, args.request, wait_approval_ms=args.wait_approval_ms)
+    request = await launched.by_id(session, args.request)
+    reply = await parts.gateway.act(session, request, wait_approval_ms=args.wait_approval_ms)
     if reply.error is not None:
         session.shown.candidates(session.latest.values(), reply.error.get("observed") or {})
     if seen is not None and reply.terminal is not None:
@@ -267,6 +268,7 @@ async def _run_steps(parts: Parts, session: Session, batch: Batch) -> tuple[list
         try:
             reply = await parts.gateway.act(session, request)
         except (SurehandError, asyncio.CancelledError):
+            request = await launched.by_id(session, request)
             if not replies:
                 raise
             # The steps before it happened, and must not be lost behind an error that reads as "nothing happened".

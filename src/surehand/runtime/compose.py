@@ -16,7 +16,7 @@ from surehand.adapters.atspi.acting import AtspiActor
 from surehand.adapters.atspi.identity import identify
 from surehand.adapters.atspi.observer import AtspiObserver
 from surehand.adapters.journal_sqlite import SqliteJournal
-from surehand.adapters.process import ProcessActor
+from surehand.adapters.process import ProcessActor, application_of
 from surehand.adapters.x11.actor import X11Actor
 from surehand.adapters.x11.bare import BareWindows
 from surehand.adapters.x11.interruptions import X11Interruptions
@@ -252,6 +252,7 @@ async def open_desk(record: DesktopRecord, clock: Clock) -> Desk:
         root=root_surface(record.name),
         observers=(observer, bare),
         actors=(AtspiActor(observer), pointer, ProcessActor(launch)),
+        application_of=application_of,
         screen=screen,
         interruptions=interruptions,
         closers=[screen.close, observer.close, bare.close, guard.close, interruptions.close, pointer.close],

@@ -1,4 +1,4 @@
-"""Waiting for the window of a program that was just launched: bounded, and woken by the window system.
+"""What a launch means, and waiting for the window of what was launched: bounded, and woken by the window system.
 
 A window counts as the program's when its process is the launched one or was started by it. Programs that hand their
 work to a process that ran before, or was started by the session bus, show a window of another process: that one counts
@@ -7,11 +7,16 @@ once nothing of the program's own has come for a while, or the program has ended
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Final
 
+import msgspec
+
 from surehand import limits
+from surehand.model.actions import App
 from surehand.model.outcome import Reply
+from surehand.model.request import Request
 from surehand.model.scene import Surface
 from surehand.runtime.parts import Parts
 from surehand.runtime.scenes import desk_of
@@ -21,6 +26,23 @@ from surehand.runtime.session import Session, has_ended
 _LOOK_MS: Final = 100
 _ANCESTORS_MAX: Final = 32
 LAUNCH_ROUTE: Final = "process.launch"
+
+
+async def by_id(session: Session, request: Request) -> Request:
+    """Return a request to launch "mousepad" as one to launch the installed application of that command.
+
+    Before anything is hashed or decided, so that policy, approval, receipt and adapter see the same. What a host has
+    signed stays as it was signed, and so does what comes with arguments: that is running a program.
+    """
+    action, desk = request.action, session.desk
+    if request.authority is not None or session.authority_mode == "host":
+        return request
+    if not isinstance(action, App) or action.op != "launch" or action.arguments or desk is None:
+        return request
+    found = await asyncio.to_thread(desk.application_of, action.name)
+    if found is None:
+        return request
+    return msgspec.structs.replace(request, action=msgspec.structs.replace(action, name=found))
 
 
 async def window_of(parts: Parts, session: Session, known: frozenset[str], reply: Reply) -> None:

@@ -14,6 +14,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal
+from weakref import WeakValueDictionary
 
 from surehand import limits
 from surehand.core.scene.labels import LabelTable
@@ -52,7 +53,10 @@ class Desk:
     input_turn: asyncio.Lock = field(default_factory=asyncio.Lock)
     #: Whose agents a person has taken this desktop from, by the request that asked for it (runtime/people.py).
     taken_from: dict[str, str] = field(default_factory=dict)
-    _app_turns: dict[int, asyncio.Lock] = field(default_factory=dict)
+    #: The id of the installed application that a plain program name stands for, None where it stands for none.
+    application_of: Callable[[str], str | None] = lambda _: None
+    #: Only of applications that something waits for or acts on now.
+    _app_turns: WeakValueDictionary[int, asyncio.Lock] = field(default_factory=WeakValueDictionary)
     _owners: dict[str, Observer] = field(default_factory=dict)
     _surfaces: dict[str, Surface] = field(default_factory=dict)
 
@@ -127,7 +131,11 @@ class Desk:
         """
         if surface is None or surface is self.root or backend == "x11":
             return self.input_turn
-        return self._app_turns.setdefault(surface.app.pid, asyncio.Lock())
+        lock = self._app_turns.get(surface.app.pid)
+        if lock is None:
+            # Whoever holds it or waits for it keeps it; with the last of them it goes.
+            lock = self._app_turns[surface.app.pid] = asyncio.Lock()
+        return lock
 
     async def close(self) -> None:
         """Release what is held and let go of every adapter."""

@@ -1,0 +1,81 @@
+"""What a launch means before anything is decided; and turns on applications, which are kept for nobody."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+
+import msgspec
+import pytest
+
+from surehand.model.actions import Action, App, Open
+from surehand.model.request import Request
+from surehand.model.scene import AppIdentity
+from surehand.model.targets import NoTarget
+from surehand.runtime.launched import by_id
+from surehand.testing.worlds import World
+
+
+def launching(world: World, action: Action) -> Request:
+    world.desk.application_of = {"notes": "org.example.notes.desktop"}.get
+    return Request(operation_id="op", action=action, target=NoTarget())
+
+
+async def test_a_plain_name_of_an_installed_application_is_decided_and_recorded_as_that_application() -> None:
+    world = World()
+    request = launching(world, App(op="launch", name="notes"))
+    renamed = await by_id(world.session, request)
+    assert renamed == msgspec.structs.replace(request, action=App(op="launch", name="org.example.notes.desktop"))
+
+
+@pytest.mark.parametrize(
+    "action",
+    [
+        App(op="launch", name="notes", arguments=("secret.txt",)),
+        App(op="launch", name="/usr/bin/notes"),
+        App(op="launch", name="other"),
+        App(op="quit", name="notes"),
+        Open(uri="file:///notes"),
+    ],
+)
+async def test_everything_else_stays_what_it_was(action: Action) -> None:
+    world = World()
+    request = launching(world, action)
+    assert await by_id(world.session, request) is request
+
+
+async def test_what_a_host_signs_is_never_put_in_other_words() -> None:
+    world = World()
+    request = launching(world, App(op="launch", name="notes"))
+    world.session.authority_mode = "host"
+    assert await by_id(world.session, request) is request
+
+
+def turn(world: World, pid: int) -> asyncio.Lock:
+    identity = AppIdentity(key="exe:/usr/bin/x", pid=pid, process_generation="1", uid=0, executable="/usr/bin/x")
+    return world.desk.turn("atspi", msgspec.structs.replace(world.app.surface, app=identity))
+
+
+async def test_turns_of_applications_go_with_whoever_held_them_or_waited() -> None:
+    world = World()
+    order: list[str] = []
+
+    async def second() -> None:
+        async with turn(world, 7):
+            order.append("second")
+            # A third one still takes turns with the second, long after the first has gone.
+            assert turn(world, 7).locked()
+
+    async with turn(world, 7):
+        waiting = asyncio.create_task(second())
+        await asyncio.sleep(0)
+        assert turn(world, 8) is not turn(world, 7)
+        order.append("first")
+    await waiting
+    assert order == ["first", "second"]
+    for pid in range(1_000):
+        async with turn(world, pid):
+            pass
+    del waiting
+    gc.collect()
+    assert len(world.desk._app_turns) == 0
