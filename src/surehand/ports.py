@@ -280,17 +280,5 @@ class Secrets(Protocol):
         """Return the secret; raises AuthorityDenied when it is not bound to this place."""
 
 
-class OutcomeLedger(Protocol):
-    """A host's second idempotency store (spec §5.3)."""
-
-    async def begin(
-        self, principal: str, operation_id: str, action_hash: str
-    ) -> Literal["dispatch", "interrupted"] | dict[str, Any]:
-        """Return dispatch, interrupted, or the recorded terminal's value."""
-
-    async def record(self, principal: str, operation_id: str, terminal: dict[str, Any]) -> None:
-        """Store the terminal."""
-
-
 Notifier = Callable[[str, dict[str, Any]], Awaitable[None]]
 EventFeed = AsyncIterator[Event]

@@ -366,8 +366,21 @@ def _receipt(one: Operation) -> str:
             ("action hash", receipt.get("action_hash")),
             ("seen before", evidence.get("before")),
             ("seen after", evidence.get("after")),
+            ("compared", _compared(one, evidence)),
         ]
     )
+
+
+def _compared(one: Operation, evidence: dict[str, Any]) -> str | None:
+    """Say why the same hash twice is no mistake: what was acted upon may look as before, its effect is elsewhere."""
+    before = evidence.get("before")
+    if before is None or before != evidence.get("after"):
+        return None
+    said = "the element reads the same"
+    if one.receipt.get("effect") != "verified":
+        return said
+    asked = _dict(_dict(one.claim.get("request")).get("verification")).get("kind")
+    return f"{said}; verified by {str(asked).replace('_', ' ')}" if asked else f"{said}; verified by its own state"
 
 
 def _resolution(one: Operation) -> str:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
 import typer
 
+from surehand import limits
 from surehand.cli.output import out, table
 from surehand.cli.targeting import (
     TIMEOUT_DEFAULT,
@@ -28,21 +30,33 @@ from surehand.cli.targeting import (
     read_json,
 )
 from surehand.client.aim import describe
-from surehand.client.scenes import Target
+from surehand.client.queries import filters_of
+from surehand.client.scenes import Picture, Target
+from surehand.client.sync_client import App
 from surehand.errors import InvalidRequest, Unavailable
+from surehand.model.query import Query
 from surehand.model.record import to_value
+
+_LABEL: Final = re.compile(r"e[0-9]+\Z", re.ASCII)
 
 
 def apps(desktop: DesktopOption = None) -> None:
-    """List the applications that run.
+    """List the applications that run, and those that do not answer.
 
     Example:
       surehand apps
     """
     with hand(desktop) as session:
-        found = session.apps()
+        found, silent = session.apps(), session.silent()
     rows = [(one.get("app"), one.get("pid"), one.get("toolkit"), len(one.get("surfaces", ()))) for one in found]
-    out().data({"apps": found}, table(("APP", "PID", "TOOLKIT", "WINDOWS"), rows))
+    lines = table(("APP", "PID", "TOOLKIT", "WINDOWS"), rows)
+    out().data({"apps": found, "silent": silent}, [*lines, *map(_silence, silent)])
+
+
+def _silence(letter: dict[str, Any]) -> str:
+    error = letter.get("error") or {}
+    fix = f" (fix: {error['fix']})" if error.get("fix") else ""
+    return f"silent: {letter.get('app') or 'an application'}, pid {letter.get('pid')}: {error.get('message')}{fix}"
 
 
 def surfaces(app: AppArgument = None, desktop: DesktopOption = None) -> None:
@@ -63,6 +77,9 @@ def observe(
     surface: SurfaceOption = None,
     max_nodes: Annotated[int | None, typer.Option("--max-nodes", help="Most elements in the text.")] = None,
     targets: Annotated[bool, typer.Option("--targets", help="With --json: every element with its reference.")] = False,
+    scope: Annotated[
+        str | None, typer.Option("--scope", help="Only what is inside this element: filters in JSON, as in --query.")
+    ] = None,
     desktop: DesktopOption = None,
 ) -> None:
     """Show a window as text: one line for each element, with its label, role, name and state.
@@ -70,6 +87,7 @@ def observe(
     Examples:
       surehand observe mousepad
       surehand observe --surface w3 --json --targets
+      surehand observe mousepad --scope '[{"role":"menubar"}]'
 
     Labels such as e17 belong to one session. Each command is a session of its own, so name elements by what they are
     (--role, --name) in the next command.
@@ -77,8 +95,24 @@ def observe(
     with hand(desktop) as session:
         place = place_of(session, app, surface)
         with out().working("observing"):
-            scene = place.observe(max_nodes=max_nodes, targets=targets)
+            within = None if scope is None else _only(place, scope)
+            scene = place.observe(max_nodes=max_nodes, targets=targets, scope=within)
     out().data(scene.value, scene.text)
+
+
+def _only(place: App, scope: str) -> str:
+    """Return the label of the element that `--scope` means.
+
+    Raises:
+        InvalidRequest: a label: it belonged to the session of the command before.
+    """
+    if _LABEL.match(scope):
+        raise InvalidRequest(
+            f"{scope} is a label, and each command is a session of its own",
+            fix="""say what the element is: --scope '[{"role":"menubar"}]'""",
+        )
+    filters = filters_of(read_json(scope, "--scope"))
+    return str(place.locator(Query(filters=filters)).one().label)
 
 
 def query(  # noqa: PLR0913 - one parameter for each option
@@ -138,28 +172,46 @@ def read(  # noqa: PLR0913 - one parameter for each option
 
 def screenshot(
     file: Annotated[str, typer.Argument(help="Where to write the PNG; - for standard output.")],
+    app: Annotated[str | None, typer.Option("--app", help="The application whose window is meant.")] = None,
     surface: SurfaceOption = None,
+    marks: Annotated[bool, typer.Option("--marks", help="Draw labels on what can be acted upon.")] = False,
     desktop: DesktopOption = None,
 ) -> None:
     """Take a picture of a window, or of an isolated desktop.
 
     Examples:
       surehand screenshot desktop.png
+      surehand screenshot --app mousepad --marks window.png
       surehand screenshot --surface w3 - | feh -
     """
     if file == "-" and out().as_json:
         raise InvalidRequest("--json and a picture cannot share standard output", fix="name a file")
+    if app is not None and surface is not None:
+        raise InvalidRequest("name an application or a window, not both")
     with hand(desktop) as session, out().working("taking a picture"):
-        picture = session.screenshot(surface)
+        picture = session.screenshot(surface if app is None else session.app(app).window_id(), marks=marks)
+    png = _marked(picture) if marks else picture.png
     if file == "-":
-        sys.stdout.buffer.write(picture.png)
+        sys.stdout.buffer.write(png)
         return
     try:
-        Path(file).write_bytes(picture.png)
+        Path(file).write_bytes(png)
     except OSError as error:
         raise Unavailable(f"cannot write {file}: {error.strerror}", fix="name another file") from error
     size = f"{picture.capture.get('width')}×{picture.capture.get('height')} pixels"
-    out().data({"file": file, "bytes": len(picture.png), "capture": picture.capture}, f"{file}: {size}")
+    found = {"file": file, "bytes": len(png), "capture": picture.capture}
+    named = [f"[{one['label']}] {one['role']} {one['name']!r}" for one in picture.marks]
+    out().data(found | ({"marks": list(picture.marks)} if marks else {}), [f"{file}: {size}", *named])
+
+
+def _marked(picture: Picture) -> bytes:
+    """Draw a picture's marks on it, whole."""
+    from surehand.tools.drawing import Drawn  # noqa: PLC0415 - only pictures need what draws
+    from surehand.tools.encoding import Wish, deliver  # noqa: PLC0415
+
+    drawn = [Drawn(one["label"], tuple(one["box"]), one.get("cut", False)) for one in picture.marks]
+    edge = max(picture.capture["width"], picture.capture["height"])
+    return deliver(picture.png, Wish("png", 100, edge, limits.FRAME_BYTES_MAX), drawn).data
 
 
 def wait(  # noqa: PLR0913 - one parameter for each option
@@ -212,9 +264,10 @@ def capabilities(surface: SurfaceOption = None, desktop: DesktopOption = None) -
     """
     with hand(desktop) as session:
         found = session.capabilities(surface)
+    listed = {"(desktop)": found.get("desktop_actions", ()), **found.get("surfaces", {})}
     rows = [
         (window, fact["action"], fact["target_kind"], fact["route"], fact["background"])
-        for window, facts in found.get("surfaces", {}).items()
+        for window, facts in listed.items()
         for fact in facts
     ]
     level = f"{found.get('desktop')}: {found.get('isolation')}, trust level {found.get('trust_level')}"

@@ -38,7 +38,7 @@ class AsyncApp(Finder[AsyncLocator]):
         return AsyncLocator(Aim(self._calls.session, self._where, filters))
 
     async def observe(self, **wishes: Any) -> Scene:
-        """Return the scene now; takes what `AsyncHand.observe` takes."""
+        """Return the scene now; takes what `AsyncHand.observe` takes, and `scope`, a label: only what is inside it."""
         return await self._calls.observe(self._where, wishes)
 
     async def window_id(self) -> str:
@@ -100,6 +100,10 @@ class AsyncHand:
         """Return the running applications."""
         return await self._calls.apps()
 
+    async def silent(self) -> list[dict[str, Any]]:
+        """Return the applications that run and do not answer, or show nothing, each with why."""
+        return await self._calls.silent()
+
     async def surfaces(self, app: str | None = None) -> list[dict[str, Any]]:
         """Return the windows, of one application or of all."""
         return await self._calls.surfaces(app)
@@ -142,9 +146,9 @@ class AsyncHand:
         }
         return await self._calls.observe(place(app, surface), wishes)
 
-    async def screenshot(self, surface: str | None = None, *, label: str | None = None) -> Picture:
-        """Return a picture of a window, of one element, or of the desktop."""
-        return await self._calls.screenshot(surface, label)
+    async def screenshot(self, surface: str | None = None, *, label: str | None = None, marks: bool = False) -> Picture:
+        """Return a picture of a window, of one element, or of the desktop; with `marks` also what can be acted upon."""
+        return await self._calls.screenshot(surface, label, marks=marks)
 
     async def act(
         self,

@@ -42,6 +42,10 @@ class Calls:
         """Return the running applications."""
         return list((await self.session.ask("apps", {}, wait_ms=limits.APP_READ_MS_MAX))["apps"])
 
+    async def silent(self) -> list[dict[str, Any]]:
+        """Return the applications that run and do not answer, or show nothing."""
+        return list((await self.session.ask("apps", {}, wait_ms=limits.APP_READ_MS_MAX)).get("silent", ()))
+
     async def surfaces(self, app: str | None) -> list[dict[str, Any]]:
         """Return the windows."""
         params = {} if app is None else {"app": app}
@@ -64,9 +68,10 @@ class Calls:
         """Return what matches."""
         return [Target(match) for match in await Aim(self.session, where, query.filters).matches(query.max_results)]
 
-    async def screenshot(self, surface: str | None, label: str | None) -> Picture:
+    async def screenshot(self, surface: str | None, label: str | None, *, marks: bool) -> Picture:
         """Return a picture."""
-        params = {name: value for name, value in (("surface", surface), ("label", label)) if value is not None}
+        params: dict[str, Any] = {"marks": True} if marks else {}
+        params |= {name: value for name, value in (("surface", surface), ("label", label)) if value is not None}
         return Picture.of(await self.session.ask("screenshot", params, wait_ms=limits.APP_READ_MS_MAX))
 
     async def wait_for(

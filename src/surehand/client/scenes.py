@@ -127,15 +127,20 @@ class Scene:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A capture: PNG bytes, and in `capture` where its pixels stand on the desktop."""
+    """A capture: PNG bytes, and in `capture` where its pixels stand on the desktop.
+
+    `marks` tells where what can be acted upon stands in it, where that was asked for: `{label, role, name, box}`.
+    """
 
     capture: dict[str, Any]
     png: bytes
+    marks: tuple[dict[str, Any], ...] = ()
 
     @classmethod
     def of(cls, value: dict[str, Any]) -> Picture:
         """Return the picture in a `screenshot` answer."""
-        return cls(dict(value["capture"]), base64.b64decode(value["png_base64"], validate=True))
+        png = base64.b64decode(value["png_base64"], validate=True)
+        return cls(dict(value["capture"]), png, tuple(value.get("marks", ())))
 
     def __repr__(self) -> str:
         size = f"{self.capture.get('width')}×{self.capture.get('height')}"

@@ -68,8 +68,18 @@ class Session:
             params: JSON values.
             wait_ms: How long the daemon may rightly take.
             on_event: Called with everything the daemon says before the answer.
+
+        Raises:
+            SurehandError: what the daemon answered. Of a read it is `retry_safe` whatever broke on the way: it has no
+                effect (spec §12).
         """
-        timeout_s = (wait_ms + limits.CALL_MARGIN_MS) / 1000
+        try:
+            return await self._asked(method, params, (wait_ms + limits.CALL_MARGIN_MS) / 1000, on_event)
+        except SurehandError as error:
+            error.retry_safe = error.retry_safe or method in _REPEATABLE
+            raise
+
+    async def _asked(self, method: str, params: dict[str, Any], timeout_s: float, on_event: OnEvent | None) -> Any:
         link = await self._live()
         try:
             return await link.call(method, params, timeout_s=timeout_s, on_event=on_event)

@@ -117,7 +117,7 @@ class App(Finder[Locator]):
         return Locator(Aim(self._calls.session, self._where, filters))
 
     def observe(self, **wishes: Any) -> Scene:
-        """Return the scene now; takes what `Hand.observe` takes."""
+        """Return the scene now; takes what `Hand.observe` takes, and `scope`, a label: only what is inside it."""
         return run(self._calls.observe(self._where, wishes))
 
     def window_id(self) -> str:
@@ -182,6 +182,10 @@ class Hand:
         """Return the running applications."""
         return run(self._calls.apps())
 
+    def silent(self) -> list[dict[str, Any]]:
+        """Return the applications that run and do not answer, or show nothing, each with why."""
+        return run(self._calls.silent())
+
     def surfaces(self, app: str | None = None) -> list[dict[str, Any]]:
         """Return the windows, of one application or of all."""
         return run(self._calls.surfaces(app))
@@ -224,9 +228,9 @@ class Hand:
         }
         return run(self._calls.observe(place(app, surface), wishes))
 
-    def screenshot(self, surface: str | None = None, *, label: str | None = None) -> Picture:
-        """Return a picture of a window, of one element, or of the desktop."""
-        return run(self._calls.screenshot(surface, label))
+    def screenshot(self, surface: str | None = None, *, label: str | None = None, marks: bool = False) -> Picture:
+        """Return a picture of a window, of one element, or of the desktop; with `marks` also what can be acted upon."""
+        return run(self._calls.screenshot(surface, label, marks=marks))
 
     def act(
         self,

@@ -56,6 +56,8 @@ async def capabilities(parts: Parts, session: Session, args: p.SurfaceName) -> d
         "policy_revision": parts.authority.policy.revision,
         "surfaces": {},
     }
+    # What aims at no window, such as launching.
+    value["desktop_actions"] = [to_value(fact) for actor in desk.actors for fact in actor.capabilities(desk.root)]
     for surface in await surfaces_of(parts, session, p.Where(surface=args.surface)):
         facts = [fact for actor in desk.actors for fact in actor.capabilities(surface)]
         value["surfaces"][surface.surface_id] = [to_value(fact) for fact in facts]
@@ -266,9 +268,9 @@ async def _run_steps(parts: Parts, session: Session, batch: Batch) -> tuple[list
         request = msgspec.structs.replace(step, operation_id=step_id(batch, index))
         _will_hold(session, request)
         try:
+            request = await launched.by_id(session, request)
             reply = await parts.gateway.act(session, request)
         except (SurehandError, asyncio.CancelledError):
-            request = await launched.by_id(session, request)
             if not replies:
                 raise
             # The steps before it happened, and must not be lost behind an error that reads as "nothing happened".

@@ -423,3 +423,17 @@ def test_the_command_writes_the_same_page_with_the_film_that_is_named(desk: Desk
         cli("audit", "report", str(shown), "--film", str(tmp_path / "no"), "--json").error["code"]
         == "backend_unavailable"
     )
+
+
+def test_the_same_reading_before_and_after_is_explained() -> None:
+    def compared(after: str | None, effect: str, **claim: Any) -> str:
+        ends = receipt(effect=effect, evidence={"before": HASH, "after": after})
+        events = [event(1, CLAIMED, **claim), event(2, TERMINAL, kind="succeeded", receipt=ends)]
+        return Reader(page(report(op=events))).text
+
+    asked = {"request": {"verification": {"kind": "appears"}}}
+    assert "the element reads the same; verified by appears" in compared(HASH, "verified", **asked)
+    assert "the element reads the same; verified by its own state" in compared(HASH, "verified")
+    assert "verified by" not in compared(HASH, "executed_unverified")
+    for after in ("b" * 64, None):
+        assert "reads the same" not in compared(after, "verified", **asked)

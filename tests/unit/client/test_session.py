@@ -12,8 +12,8 @@ import pytest
 
 import surehand
 from surehand import limits
-from surehand.errors import OutcomeUnknown, Unavailable
-from tests.unit.client.conftest import Desk, reply, until
+from surehand.errors import InternalError, OutcomeUnknown, Unavailable
+from tests.unit.client.conftest import Desk, match, reply, until
 from tests.unit.daemon.fakes import Running
 
 
@@ -45,11 +45,25 @@ def test_a_read_whose_connection_broke_is_asked_once_more(desk: Desk, run: Runni
     assert len(desk.named("apps")) == 2
 
 
-def test_a_read_is_not_asked_a_third_time(desk: Desk, run: Running) -> None:
+def test_a_read_is_not_asked_a_third_time_and_is_safe_to_repeat(desk: Desk, run: Running) -> None:
     desk.script["apps"] = breaks(run, 2, {"apps": []})
-    with surehand.open() as hand, pytest.raises(Unavailable):
+    with surehand.open() as hand, pytest.raises(Unavailable) as lost:
         hand.apps()
     assert len(desk.named("apps")) == 2
+    assert lost.value.retry_safe
+
+
+def test_whatever_breaks_in_a_read_it_is_safe_to_repeat_and_an_effect_is_not(desk: Desk) -> None:
+    async def broken(*_: Any) -> dict[str, Any]:
+        raise InternalError("broken inside", retry_safe=False)
+
+    desk.script.update(apps=broken, act=broken)
+    with surehand.open() as hand:
+        with pytest.raises(InternalError) as read:
+            hand.apps()
+        with pytest.raises(InternalError) as effect:
+            hand.act({"kind": "invoke"}, match()["ref"])
+    assert (read.value.retry_safe, effect.value.retry_safe) == (True, False)
 
 
 async def test_the_asynchronous_form_asks_once_more_too(desk: Desk, run: Running) -> None:
