@@ -273,6 +273,27 @@ class Interruptions(Protocol):
 # --- deciding -----------------------------------------------------------------------------------------------------
 
 
+class PolicyEngine(Protocol):
+    """Answers policy's questions in place of the built-in rules (spec §6.1). `core.policy.engine` weighs the answers.
+
+    Every method that fails raises `core.policy.engine.EngineFailure`, whose kind says what became of the question.
+    """
+
+    #: Which engine this is: `rego`, `cedar`, `opa`.
+    name: str
+    #: Changes whenever an answer may change.
+    revision: str
+
+    async def ask(self, questions: Sequence[dict[str, Any]]) -> list[Any]:
+        """Return one answer for each question, as JSON values; None where the policy is undefined for one."""
+
+    async def check(self) -> str:
+        """Return what answers, for people; an engine that cannot answer raises."""
+
+    async def close(self) -> None:
+        """Let go of what is held."""
+
+
 class Secrets(Protocol):
     """Enrolled secrets, bound to an application and origin."""
 
