@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import pwd
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -34,6 +35,7 @@ from surehand.runtime.approvals import Approvals
 from surehand.runtime.authority import Authority
 from surehand.runtime.clock import SystemClock
 from surehand.runtime.config import Config, check_operator_owned
+from surehand.runtime.current import SHARED, SharedInput, current_desktop
 from surehand.runtime.desks import Desks, launch_in
 from surehand.runtime.desktops import DesktopRecord
 from surehand.runtime.facts import FactFinder
@@ -49,7 +51,7 @@ from surehand.runtime.reads import Reads
 from surehand.runtime.recovery import recover
 from surehand.runtime.resolve import Resolver
 from surehand.runtime.scenes import Scenes
-from surehand.runtime.session import Desk
+from surehand.runtime.session import Desk, Isolation
 from surehand.runtime.watch import Watcher
 from surehand.signing import ed25519
 from surehand.signing.keyring import load_keyring
@@ -58,6 +60,7 @@ from surehand.signing.private_files import private_directory
 from surehand.verify.audit import audit
 
 _DENIED_APPS: Final = "SUREHAND_DENIED_APPS"
+_ISOLATIONS: Final[dict[str, Isolation]] = {"isolated": "isolated", "display_only": "display_only", SHARED: SHARED}
 JOURNAL_NAME: Final = "journal.sqlite"
 KEYS_NAME: Final = "keys"
 
@@ -144,7 +147,10 @@ def _parts(
         scenes=scenes,
         reads=Reads(journal, digest),
         gateway=gateway,
-        desks=Desks(lambda record: open_desk(record, clock)),
+        desks=Desks(
+            lambda record: open_desk(record, clock),
+            lambda: current_desktop(config.pairings, os.environ, Path(pwd.getpwuid(os.getuid()).pw_dir)),
+        ),
         describe_keys=lambda: _describe_keys(config, keys),
         describe_journal=journal.facts,
         verify_journal=lambda: _verify(journal),
@@ -209,7 +215,7 @@ async def _verify(journal: SqliteJournal) -> dict[str, Any]:
 
 
 async def open_desk(record: DesktopRecord, clock: Clock) -> Desk:
-    """Attach to an isolated desktop: its screen, its accessibility bus, its pointer and keyboard."""
+    """Attach to a desktop: its screen, its accessibility bus and, where no person uses it, its pointer and keyboard."""
     screen = X11Screen(record.display, record.xauthority, clock)
     await screen.open()
 
@@ -236,27 +242,32 @@ async def open_desk(record: DesktopRecord, clock: Clock) -> Desk:
     async def live(surface_id: str, handles: Sequence[str]) -> Mapping[str, LiveNode | None]:
         return await (bare if bare.knows(surface_id) else observer).live(surface_id, handles)
 
-    guard = Guard(record.display, record.xauthority)
-    await guard.start()
     interruptions = X11Interruptions(record.display, record.xauthority)
     await interruptions.open()
+    desk = Desk(
+        name=record.name,
+        isolation=_ISOLATIONS[record.isolation],
+        root=root_surface(record.name),
+        observers=(observer, bare),
+        actors=(AtspiActor(observer), SharedInput()),
+        screen=screen,
+        interruptions=interruptions,
+        closers=[screen.close, observer.close, bare.close, interruptions.close],
+    )
+    if desk.isolation == SHARED:
+        return desk
+    guard = Guard(record.display, record.xauthority)
+    await guard.start()
     pointer = X11Actor(screen, guard.note, live_reader=live, interruptions=interruptions)
     await pointer.open()
 
     async def launch(argv: Sequence[str]) -> int:
         return await launch_in(record, argv)
 
-    return Desk(
-        name=record.name,
-        isolation="isolated" if record.isolation == "isolated" else "display_only",
-        root=root_surface(record.name),
-        observers=(observer, bare),
-        actors=(AtspiActor(observer), pointer, ProcessActor(launch)),
-        application_of=application_of,
-        screen=screen,
-        interruptions=interruptions,
-        closers=[screen.close, observer.close, bare.close, guard.close, interruptions.close, pointer.close],
-    )
+    desk.actors = (AtspiActor(observer), pointer, ProcessActor(launch))
+    desk.application_of = application_of
+    desk.closers += [guard.close, pointer.close]
+    return desk
 
 
 def _keep_current(screen: X11Screen, then: Callable[[], None]) -> None:

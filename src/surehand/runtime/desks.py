@@ -11,14 +11,22 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final
 
 from surehand import limits
-from surehand.errors import PermissionMissing, SurehandError, Unavailable
+from surehand.errors import SurehandError, Unavailable
+from surehand.runtime.current import CURRENT, paired_display
 from surehand.runtime.desktops import DesktopRecord, IsolatedDesktop, find_desktop, list_desktops
 from surehand.runtime.session import Desk
 
 OpenDesk = Callable[[DesktopRecord], Awaitable[Desk]]
 
+FindCurrent = Callable[[], Awaitable[DesktopRecord]]
+
 ISOLATED: Final = "isolated"
-CURRENT: Final = "current"
+
+
+async def no_current() -> DesktopRecord:
+    """Find no desktop of a person's: none was paired."""
+    paired_display((), {})  # raises
+    raise Unavailable("no desktop of a person's was paired")
 
 
 async def launch_in(record: DesktopRecord, argv: Sequence[str]) -> int:
@@ -30,10 +38,13 @@ async def launch_in(record: DesktopRecord, argv: Sequence[str]) -> int:
 class Desks:
     """Opens and keeps desks."""
 
-    def __init__(self, open_desk: OpenDesk) -> None:
+    def __init__(self, open_desk: OpenDesk, find_current: FindCurrent = no_current) -> None:
         self._open_desk = open_desk
+        self._find_current = find_current
         self._desks: dict[str, Desk] = {}
         self._owned: dict[str, IsolatedDesktop] = {}
+        #: The person's, once it was attached.
+        self._shared: tuple[DesktopRecord, ...] = ()
         #: Those that agents asked for, oldest first.
         self._wished: list[str] = []
         #: Whether a session works on a desktop of this name.
@@ -47,12 +58,9 @@ class Desks:
             PermissionMissing: a desktop that a person uses and that was not paired.
             Unavailable: no such desktop.
         """
-        if wish == CURRENT:
-            raise PermissionMissing(
-                "this desktop is used by a person and was not paired with Surehand",
-                fix="use an isolated desktop: surehand desktop run -- PROGRAM",
-            )
         async with self._lock:
+            if wish == CURRENT:
+                return await self._attach(await self._find_current())
             if wish == ISOLATED:
                 await self._make_room()
                 record = await self._start(None, None)
@@ -117,6 +125,8 @@ class Desks:
         if known is not None:
             await self._drop(record.name)
         desk = await self._open_desk(record)
+        if record.name == CURRENT:
+            self._shared = (record,)
         # A desktop of the same name after a restart is another desktop.
         desk.generation = record.supervisor_generation
         self._desks[record.name] = desk
@@ -167,7 +177,7 @@ class Desks:
                 "attached": record.name in self._desks,
                 "owned": record.name in self._owned,
             }
-            for record in list_desktops()
+            for record in (*list_desktops(), *self._shared)
         ]
 
     def attached(self) -> dict[str, Desk]:

@@ -37,6 +37,8 @@ from surehand.runtime._desktop_records import DesktopRecord, find_desktop, list_
 __all__ = ["DesktopRecord", "Fact", "IsolatedDesktop", "LaunchedApp", "doctor_facts", "find_desktop", "list_desktops"]
 
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9-]*\Z")
+#: What `--desktop` takes besides names.
+_WISHES: Final = frozenset({"isolated", "current"})
 _NO_SCOPE: Final = "this kernel cannot keep programs with network from the host's abstract sockets (Linux 6.12 can)"
 
 
@@ -378,6 +380,8 @@ def _check_geometry(geometry: tuple[int, int]) -> None:
 def _checked_name(name: str | None) -> str:
     if name is None:
         return f"desk-{secrets.token_hex(4)}"
+    if name in _WISHES:
+        raise InvalidRequest(f"{name} stands for another desktop", fix="give it a name of its own")
     if len(name) > limits.DESKTOP_NAME_CHARS_MAX or not _NAME.match(name):
         raise InvalidRequest(
             f"{name[:64]!r} is no name for a desktop",
