@@ -1,14 +1,14 @@
 """What can be looked up in a tree: children, ancestors, subtrees and handles, worked out once per tree.
 
 Promises that a tree with broken parents is refused before anything walks it, and that what is derived from a tree is
-kept exactly as long as the tree itself. Never changes a tree.
+kept at most as long as the tree itself. Never changes a tree.
 """
 
 from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterator
-from typing import Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from surehand import limits
 from surehand.errors import InternalError
@@ -27,6 +27,7 @@ class Memo(Generic[Owner, Derived]):
 
     def __init__(self) -> None:
         self._held: dict[int, tuple[weakref.ref[Owner], Derived]] = {}
+        _MEMOS.add(self)
 
     def peek(self, owner: Owner | None) -> Derived | None:
         """Return what was derived from `owner`, or None."""
@@ -48,6 +49,12 @@ class Memo(Generic[Owner, Derived]):
         self._held[key] = (weakref.ref(owner, forget), derived)
         return derived
 
+    def drop(self, owner: object) -> None:
+        """Forget what was derived from `owner`, which lives on."""
+        held = self._held.get(id(owner))
+        if held is not None and held[0]() is owner:
+            del self._held[id(owner)]
+
     def get(self, owner: Owner, derive: Callable[[Owner], Derived]) -> Derived:
         """Return what `derive(owner)` gives, worked out at most once."""
         found = self.peek(owner)
@@ -55,6 +62,16 @@ class Memo(Generic[Owner, Derived]):
 
     def __len__(self) -> int:
         return len(self._held)
+
+
+_MEMOS: Final[weakref.WeakSet[Memo[Any, Any]]] = weakref.WeakSet()
+
+
+def forget_derived(*owners: object) -> None:
+    """Give back the memory of everything derived from objects; what is asked for again is worked out again."""
+    for memo in _MEMOS:
+        for owner in owners:
+            memo.drop(owner)
 
 
 class TreeIndex:
