@@ -7,6 +7,7 @@ attached desktop with its adapters; several sessions may share it.
 from __future__ import annotations
 
 import asyncio
+import itertools
 import secrets
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
@@ -18,6 +19,7 @@ from weakref import WeakValueDictionary
 
 from surehand import limits
 from surehand.core.scene.labels import LabelTable
+from surehand.core.scene.tree import forget_derived
 from surehand.errors import AuthorityDenied, SurehandError, Unavailable, WindowNotFound
 from surehand.model.scene import Scene, Surface
 from surehand.ports import Actor, Interruptions, Observer, Screen
@@ -26,6 +28,8 @@ from surehand.runtime.sights import Sights
 
 #: Scenes a session may still refer to; older ones are stale anyway after 30 s.
 _SCENES_KEPT_MAX: Final = 96
+#: Of these the newest are likely to be looked at again; what older ones were worked out to costs most of their memory.
+_SCENES_WHOLE_MAX: Final = 8
 
 Isolation = Literal["isolated", "display_only", "shared"]
 
@@ -226,6 +230,15 @@ class Session:
             self.scenes.popitem(last=False)
         while len(self.scenes) > _SCENES_KEPT_MAX:
             self.scenes.popitem(last=False)
+        self._slim()
+
+    def _slim(self) -> None:
+        """Keep of a scene that others followed what is named in it, without what was worked out from it."""
+        aging = next(itertools.islice(reversed(self.scenes.values()), _SCENES_WHOLE_MAX, None), None)
+        if aging is not None:
+            in_use = [*self.latest.values(), *self.shown.scenes.values()]
+            if all(scene.tree is not aging.tree for scene in in_use):
+                forget_derived(aging, aging.tree)
 
 
 async def is_gone(observer: Observer, surface: Surface) -> bool:
