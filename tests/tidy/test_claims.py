@@ -48,7 +48,10 @@ def test_the_tests_of_a_claim_fail_without_its_guard(claim: Claim, tmp_path: Pat
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *claim.tests],
         cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(tmp_path / "src"), "SUREHAND_LONG": "0"},
+        env={
+            **{name: value for name, value in os.environ.items() if name != "SUREHAND_LONG"},
+            "PYTHONPATH": str(tmp_path / "src"),
+        },
         capture_output=True,
         text=True,
         timeout=280,
