@@ -7,9 +7,13 @@ from typing import Final
 from surehand.core.hashing import Digest
 from surehand.core.policy.inputs import Scope, policy_input, read_input
 from surehand.core.policy.vocabulary import Vocabulary
+from surehand.core.risk.controls import is_silent, is_written
+from surehand.core.risk.forms import fields_beside
 from surehand.core.safety import Host
+from surehand.core.scene.tree import index_of
 from surehand.model.decision import PolicyInput
 from surehand.model.scene import Surface
+from surehand.runtime.resolve import Aim
 from surehand.runtime.run import Run
 from surehand.runtime.session import Session
 
@@ -43,12 +47,22 @@ class FactFinder:
             surface=aim.surface,
             node=aim.node,
             context=aim.context,
+            fields=self._fields(aim),
         )
 
     def reading(self, session: Session, surface: Surface, effect: str = _OBSERVE) -> PolicyInput:
         """Return what policy is asked about reading a surface."""
         scope = self._scope(session, surface.backend)
         return read_input(scope, effect, principal=session.principal, surface=surface)
+
+    def _fields(self, aim: Aim) -> tuple[str, ...]:
+        """Return what the form around a button that says nothing itself asks for."""
+        node = aim.node
+        if node is None or aim.seen is None or aim.index is None:
+            return ()
+        if is_written(node.role) or not is_silent(self._vocabulary.words, node.name):
+            return ()
+        return fields_beside(index_of(aim.seen.tree), aim.index)
 
     def _scope(self, session: Session, backend: str) -> Scope:
         isolation = "shared" if session.desk is None else session.desk.isolation

@@ -14,7 +14,10 @@ import msgspec
 
 from surehand import limits
 from surehand.core.policy.model import RISKS, Risk
-from surehand.core.policy.vocabulary import CREDENTIAL_CONTROLS, GENERIC, AppLists, Words
+from surehand.core.policy.vocabulary import AppLists
+from surehand.core.risk import controls
+from surehand.core.risk.controls import Control
+from surehand.core.risk.words import Words
 from surehand.model.actions import (
     Abort,
     Action,
@@ -23,6 +26,7 @@ from surehand.model.actions import (
     Clipboard,
     Dialog,
     History,
+    Navigate,
     Open,
     Perform,
     Press,
@@ -43,8 +47,6 @@ _BROWSER_KINDS: Final = frozenset({"navigate", "history", "tab", "upload", "dial
 _ENTERING: Final = frozenset({"set_value", "type_text", "paste"})
 _TYPING: Final = _ENTERING | {"press"}
 _ACTIVATING: Final = frozenset({"invoke", "click", "perform", "toggle", "select_option", "press", "dialog"})
-#: Roles whose name says what is written there, not what happens on a click.
-_WRITTEN_ROLES: Final = frozenset({"text", "document", "paragraph", "password", "spinbutton", "terminal"})
 
 #: The least risk of each action kind; what an agent declares cannot go below it.
 _READING: Final = frozenset({"screenshot", "physical_state", "abort"})
@@ -202,39 +204,26 @@ def proven_categories(action: Action, effect: str, declared: Risk, words: Words)
         found.add("upload")
     if isinstance(action, SetValue) and action.secret_ref is not None:
         found.add("credentials")
-    if isinstance(action, Open) and action.uri.casefold().startswith(("mailto:", "tel:", "sms:", "xmpp:", "sip:")):
-        found.add("send_publish")
+    if isinstance(action, Open):
+        found |= controls.of_address(action.uri)
+    elif isinstance(action, Navigate | Tab) and action.url:
+        found |= controls.of_address(action.url)
     # What the agent itself names: a secondary action, an option.
     if isinstance(action, Perform):
-        found |= _of_control(words, action.name)
+        found |= controls.of_label(words, action.name)
     if isinstance(action, SelectOption) and action.option is not None:
-        found |= _of_control(words, action.option)
+        found |= controls.of_label(words, action.option)
     return frozenset(found)
 
 
-def observed_categories(
-    action: Action, words: Words, *, role: str, name: str, context: str, title: str, secret: bool
-) -> frozenset[str]:
+def observed_categories(action: Action, words: Words, control: Control) -> frozenset[str]:
     """Return the categories that the screen gives away: what the control, and what is around it, is called."""
     kind = kind_of(action)
-    found: set[str] = set()
+    found: frozenset[str] = frozenset()
     if kind in _ENTERING:
-        if secret or role == "password" or words.lists_in(f"{name} \n {context}") & {"credentials"}:
-            found.add("credentials")
-    elif kind in _ACTIVATING and role not in _WRITTEN_ROLES:
-        lists = words.lists_in(name)
-        found |= _as_categories(lists)
-        # "OK" under "Delete three files?" is a deletion.
-        if not name.strip() or GENERIC in lists or kind == "dialog":
-            found |= _of_control(words, f"{context} \n {title}")
-    return frozenset(found)
-
-
-def _of_control(words: Words, text: str) -> frozenset[str]:
-    return _as_categories(words.lists_in(text))
-
-
-def _as_categories(lists: frozenset[str]) -> frozenset[str]:
-    """Drop what fields are called, which says nothing about a control, and name what controls make."""
-    found = lists - {GENERIC, CREDENTIAL_CONTROLS, "credentials"}
-    return found | {"credentials"} if CREDENTIAL_CONTROLS in lists else found
+        found = controls.of_entry(words, control)
+    if isinstance(action, Press):
+        found = controls.of_chords(action.chords, control.role)
+    if kind in _ACTIVATING and not controls.is_written(control.role):
+        found |= controls.of_activation(words, control, in_dialog=kind == "dialog")
+    return found

@@ -25,6 +25,7 @@ from surehand.core.policy.categories import (
     proven_categories,
 )
 from surehand.core.policy.vocabulary import Vocabulary
+from surehand.core.risk.controls import Control
 from surehand.core.safety import Host
 from surehand.model.actions import App
 from surehand.model.decision import Facts, PolicyInput
@@ -72,6 +73,7 @@ def policy_input(
     surface: Surface | None,
     node: Node | None = None,
     context: str = "",
+    fields: tuple[str, ...] = (),
     approved: bool = False,
 ) -> PolicyInput:
     """Return the document for an operation.
@@ -83,21 +85,15 @@ def policy_input(
         surface: What it is aimed at; None for launching, opening and the like.
         node: The element, as read.
         context: The identifying label around it, as read.
+        fields: The names of the entry fields beside it in its form, as read.
         approved: Whether a person, or a standing grant, already said yes to exactly this.
     """
     app = _app_of(scope, request, surface)
     effect = effect_name(request.action, request.target, browser=scope.browser, runs_commands=app.runs_commands)
     categories = app.proven | proven_categories(request.action, effect, request.risk, scope.vocabulary.words)
     observed = _observed(surface, node, context)
-    told = app.claimed | observed_categories(
-        request.action,
-        scope.vocabulary.words,
-        role="" if node is None else node.role,
-        name="" if node is None else node.name,
-        context=context,
-        title="" if surface is None else surface.title,
-        secret=node is not None and node.secret,
-    )
+    control = _control(surface, node, context, fields)
+    told = app.claimed | observed_categories(request.action, scope.vocabulary.words, control)
     if app.claims_to_run_commands or (node is not None and node.role == "terminal"):
         seen_as = effect_name(request.action, request.target, browser=scope.browser, runs_commands=True)
         if seen_as != effect:
@@ -179,6 +175,21 @@ def _classify(scope: Scope, surface: Surface) -> AppClass:
         claimed=(surface.title,),
         denied_tokens=scope.denied_tokens,
         own_pids=scope.own_pids,
+    )
+
+
+def _control(surface: Surface | None, node: Node | None, context: str, fields: tuple[str, ...]) -> Control:
+    title = "" if surface is None else surface.title
+    if node is None:
+        return Control(context=context, title=title)
+    return Control(
+        role=node.role,
+        name=node.name,
+        description=node.description,
+        context=context,
+        title=title,
+        secret=node.secret,
+        fields=fields,
     )
 
 

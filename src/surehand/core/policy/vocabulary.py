@@ -6,47 +6,24 @@ stricter, so a file that is missing or broken is an error at the start, not an e
 
 from __future__ import annotations
 
-import re
 import tomllib
-import unicodedata
 from typing import Any, Final
 
 import msgspec
 
 from surehand.core.policy.model import CONSEQUENTIAL
+from surehand.core.risk.controls import HELPING
+from surehand.core.risk.text import plain
+from surehand.core.risk.words import Words
 from surehand.errors import InvalidRequest
+
+__all__ = ["APPS_FILE", "WORDS_FILE", "AppLists", "Vocabulary", "parse_vocabulary", "plain"]
 
 #: Names of the two data files beside this module, for whoever reads them.
 WORDS_FILE: Final = "words.toml"
 APPS_FILE: Final = "apps.toml"
 
-GENERIC: Final = "generic"
-CREDENTIAL_CONTROLS: Final = "credential_controls"
-_LISTS: Final = CONSEQUENTIAL - {"external", "process_run"} | {GENERIC, CREDENTIAL_CONTROLS}
-
-#: Scripts that put no spaces between words: Han, kana, hangul.
-_UNSPACED: Final = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]")
-_NOT_WORD: Final = re.compile(r"\W+")
-
-
-class Words(msgspec.Struct, frozen=True, kw_only=True):
-    """Phrases by their first word, and phrases of unspaced scripts, each with the lists that hold it."""
-
-    spaced: dict[str, tuple[tuple[tuple[str, ...], str], ...]]
-    unspaced: tuple[tuple[str, str], ...]
-
-    def lists_in(self, text: str) -> frozenset[str]:
-        """Return the names of the lists of which a phrase occurs in the text."""
-        found: set[str] = set()
-        tokens = tokens_of(text)
-        for position, token in enumerate(tokens):
-            for phrase, name in self.spaced.get(token, ()):
-                if tokens[position : position + len(phrase)] == phrase:
-                    found.add(name)
-        if not text.isascii() and _UNSPACED.search(text):
-            flat = plain(text)
-            found.update(name for phrase, name in self.unspaced if phrase in flat)
-        return frozenset(found)
+_LISTS: Final = CONSEQUENTIAL - {"external", "process_run"} | HELPING
 
 
 class AppLists(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,20 +42,6 @@ class Vocabulary(msgspec.Struct, frozen=True, kw_only=True):
 
     words: Words
     apps: AppLists
-
-
-def plain(text: str) -> str:
-    """Return text as it is compared: compatibility forms, no case, nothing invisible, no mnemonic underscores."""
-    if text.isascii():
-        return text.casefold().replace("_", "")
-    # The Turkish dotless and dotted i lose and gain their dot when the case changes, so neither keeps it here.
-    normal = unicodedata.normalize("NFKC", text).casefold().replace("\u0131", "i").replace("\u0307", "")
-    return "".join(c for c in normal if c != "_" and unicodedata.category(c) != "Cf")
-
-
-def tokens_of(text: str) -> tuple[str, ...]:
-    """Return the words of a text as they are compared; an apostrophe joins, everything else parts."""
-    return tuple(_NOT_WORD.sub(" ", plain(text).replace("'", "").replace("\u2019", "")).split())
 
 
 def parse_vocabulary(words_text: str, apps_text: str) -> Vocabulary:
@@ -100,16 +63,9 @@ def _load(text: str, name: str) -> dict[str, Any]:
 def _parse_words(value: dict[str, Any]) -> Words:
     if set(value) != _LISTS:
         raise InvalidRequest(f"{WORDS_FILE} has other lists than {', '.join(sorted(_LISTS))}")
-    spaced: dict[str, list[tuple[tuple[str, ...], str]]] = {}
-    unspaced: list[tuple[str, str]] = []
-    for name, languages in value.items():
-        for phrases in languages.values():
-            for phrase in phrases:
-                if _UNSPACED.search(phrase):
-                    unspaced.append((plain(phrase), name))
-                elif tokens := tokens_of(phrase):
-                    spaced.setdefault(tokens[0], []).append((tokens, name))
-    return Words(spaced={token: tuple(found) for token, found in spaced.items()}, unspaced=tuple(unspaced))
+    return Words(
+        (phrase, name) for name, languages in value.items() for phrases in languages.values() for phrase in phrases
+    )
 
 
 def _parse_apps(value: dict[str, Any]) -> AppLists:
