@@ -46,6 +46,7 @@ _ASKED = "tests/unit/runtime/test_people.py::"
 _ONCE = "tests/unit/runtime/test_attacks_once.py::"
 _REACH = "tests/unit/runtime/test_attacks_reach.py::"
 _HTTP = "tests/unit/mcp/test_http.py::"
+_CURRENT = "tests/desktop/test_current.py::"
 _MCP = "src/surehand/mcp/"
 _CORE = "src/surehand/core/"
 _RUNTIME = "src/surehand/runtime/"
@@ -477,5 +478,20 @@ CLAIMS: tuple[Claim, ...] = (
         "a text that a client follows gives no label another meaning",
         ("tests/unit/runtime/test_shown.py::test_a_text_that_somebody_else_reads_gives_no_label_another_meaning",),
         Guard(_RUNTIME + "shown.py", "if not self._knows(label)][:room]", "if label][:room]"),
+    ),
+    Claim(
+        1,
+        "a desktop that a person uses is attached only where its operator paired it",
+        (_CURRENT + "test_it_is_refused_until_the_operator_pairs_it",),
+        Guard(_RUNTIME + "current.py", "    if own in paired:\n", "    if own:\n"),
+    ),
+    Claim(
+        5,
+        "nothing is sent through the pointer or keyboard of a desktop that a person uses",
+        (
+            _CURRENT + "test_what_the_operators_rule_covers_is_done_through_accessibility"
+            "_and_nothing_by_pointer_or_keyboard",
+        ),
+        Guard(_RUNTIME + "compose.py", "    if desk.isolation == SHARED:\n", "    if False:\n"),
     ),
 )
