@@ -193,6 +193,7 @@ CONNECTION_REQUESTS_MAX: Final = 256  # in flight on one connection
 SOCKET_PATH_BYTES_MAX: Final = 104
 DAEMON_IDLE_EXIT_S: Final = 900
 HEAP_BLOCK_BYTES_MAX: Final = 128 * 1024  # larger blocks go back to the system when they are free
+GARBAGE_OBJECTS_MAX: Final = 10_000  # made and not freed, before the collector looks for cycles among them
 HELLO_MS_MAX: Final = 5_000  # a peer that never says hello holds no slot
 CONTROL_CONNECTIONS_MAX: Final = 16  # counted apart, so that no number of agents locks the operator out
 SOCKETS_MAX: Final = 2 * (CONNECTIONS_MAX + CONTROL_CONNECTIONS_MAX)  # refused peers linger to read why, up to here

@@ -25,7 +25,7 @@ from surehand import limits
 from surehand.core.wire.places import Places, places, state_dir
 from surehand.daemon.paths import Lease, prepare
 from surehand.daemon.peer import trust_of
-from surehand.daemon.server import harden, return_memory, serve
+from surehand.daemon.server import collect_rarely, harden, return_memory, serve
 from surehand.errors import InternalError, SurehandError, Unavailable
 from surehand.model.record import Record
 from surehand.signing.private_files import open_private, private_directory
@@ -95,6 +95,7 @@ async def _serve(options: ServeOptions, where: Places, word: _Word, announce: Ca
     lease = await asyncio.to_thread(Lease.take, where.lease, wait_ms=_lease_wait_ms(where))
     with refused.noted(options):
         host = await compose.build_host(config, state_dir=_state_path(options, where))
+    collect_rarely()
 
     def ready() -> None:
         refused.forget()

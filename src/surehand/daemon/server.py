@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ctypes
+import gc
 import logging
 import os
 import resource
@@ -55,6 +56,16 @@ def return_memory() -> None:
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:  # other C libraries have other allocators, which need no such word
         mallopt(_M_MMAP_THRESHOLD, limits.HEAP_BLOCK_BYTES_MAX)
+
+
+def collect_rarely() -> None:
+    """Have the collector of cycles look less often, and never again at what is there now.
+
+    What the path makes goes when its last name goes, and makes no cycles. By itself the collector still looks through
+    all that is in hand once for every few operations that come together.
+    """
+    gc.freeze()
+    gc.set_threshold(limits.GARBAGE_OBJECTS_MAX)
 
 
 class Server:

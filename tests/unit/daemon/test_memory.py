@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 import subprocess
 import sys
 
 import pytest
+
+from surehand import limits
+from surehand.daemon.server import collect_rarely
 
 _MB = 1024 * 1024
 
@@ -36,3 +40,19 @@ def test_large_blocks_are_given_back_whatever_was_freed_before(guarded: bool, ma
     program = f"GUARDED = {guarded}\n{_PROGRAM}"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
     assert int(done.stdout) == mapped
+
+
+def test_the_collector_leaves_what_is_there_alone_and_still_finds_later_cycles() -> None:
+    thresholds, frozen = gc.get_threshold(), gc.get_freeze_count()
+    try:
+        collect_rarely()
+        assert gc.get_freeze_count() > frozen
+        assert gc.isenabled()
+        assert gc.get_threshold()[0] == limits.GARBAGE_OBJECTS_MAX
+        cycle: list[object] = []
+        cycle.append(cycle)
+        del cycle
+        assert gc.collect() >= 1
+    finally:
+        gc.unfreeze()
+        gc.set_threshold(*thresholds)
