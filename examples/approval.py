@@ -2,8 +2,8 @@
 
     python examples/approval.py
 
-It starts a daemon and an isolated desktop of its own. The "person" is a second process with an approver's key, which
-is what `surehand approvals` is; a real one would be asked at a terminal.
+It starts a daemon and an isolated desktop of its own. The "person" types at a terminal, where `surehand approvals` asks
+for the passphrase of their key.
 """
 
 from __future__ import annotations
@@ -19,7 +19,10 @@ from pathlib import Path
 from typing import Any
 
 import surehand
+from surehand.testing.terminal import with_passphrase
 
+SUREHAND = str(Path(sys.executable).with_name("surehand"))
+PASSPHRASE = "only for this example"  # noqa: S105 - for the example alone
 ASKED = ["mousepad", "--disable-server"]
 
 
@@ -27,7 +30,7 @@ def main() -> None:
     """Ask twice: once the answer is no, once it is yes."""
     with tempfile.TemporaryDirectory() as folder:
         os.environ["SUREHAND_RUNTIME_DIR"] = f"{folder}/run"
-        surehand_command("keys", "create", "ann")
+        at_a_terminal("keys", "create", "ann", "--passphrase")
         name = f"approval-{secrets.token_hex(3)}"
         surehand_command("desktop", "start", "--name", name)
         try:
@@ -75,14 +78,24 @@ def answer(word: str, approval_id: str) -> None:
     """Be the person: look at what is asked, then answer."""
     shown = surehand_command("approvals", "show", approval_id)["presentation"]
     print("the person sees:", shown["action"], shown["parameters"], shown["reason"], sep="\n  ")
-    surehand_command("approvals", word, approval_id, "--as", "ann", *(["--yes"] if word == "approve" else []))
+    at_a_terminal("approvals", word, approval_id, "--as", "ann", *(["--yes"] if word == "approve" else []))
+
+
+def at_a_terminal(*words: str) -> Any:
+    """Run a command where it asks for the passphrase, and type it."""
+    said = with_passphrase([SUREHAND, *words, "--json"], PASSPHRASE)[1]
+    return data_of(words, said)
 
 
 def surehand_command(*words: str) -> Any:
     """Run a command of this very installation and return its data."""
-    command = [str(Path(sys.executable).with_name("surehand")), *words, "--json"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    said = json.loads(done.stdout)
+    done = subprocess.run([SUREHAND, *words, "--json"], capture_output=True, text=True, check=False)
+    return data_of(words, done.stdout)
+
+
+def data_of(words: tuple[str, ...], stdout: str) -> Any:
+    """Return what a command said."""
+    said = json.loads(stdout)
     if not said["ok"]:
         raise SystemExit(f"FAILED: {' '.join(words)}: {said['error']}")
     return said["data"]

@@ -43,6 +43,7 @@ class Claim:
 _GATEWAY = "tests/unit/runtime/test_gateway.py::"
 _PEOPLE = "tests/unit/runtime/test_attacks_people.py::"
 _ASKED = "tests/unit/runtime/test_people.py::"
+_APPROVALS = "tests/unit/runtime/test_approvals.py::"
 _ONCE = "tests/unit/runtime/test_attacks_once.py::"
 _REACH = "tests/unit/runtime/test_attacks_reach.py::"
 _HTTP = "tests/unit/mcp/test_http.py::"
@@ -493,5 +494,78 @@ CLAIMS: tuple[Claim, ...] = (
             "_and_nothing_by_pointer_or_keyboard",
         ),
         Guard(_RUNTIME + "compose.py", "    if desk.isolation == SHARED:\n", "    if False:\n"),
+        "at level A a yes to anything consequential takes a key behind a passphrase",
+        (_APPROVALS + "test_what_is_consequential_takes_a_key_behind_a_passphrase_and_a_no_does_not",),
+        Guard(
+            _CORE + "approval.py",
+            '    if needs_passphrase and answer.answer == "approve" and not approver.passphrase:\n',
+            "    if False:\n",
+        ),
+    ),
+    Claim(
+        1,
+        "a change voids the yes that was given before it",
+        (_APPROVALS + "test_a_change_voids_the_yes_and_shows_what_differs",),
+        Guard(_RUNTIME + "approvals.py", "        for one in old:\n", "        for one in ():\n"),
+    ),
+    Claim(
+        1,
+        "a restart takes up no yes that is not on record",
+        (_APPROVALS + "test_a_yes_that_is_not_on_record_is_not_taken_up_again",),
+        Guard(_RUNTIME + "approvals.py", "if is_recorded(answer, since) and self", "if self"),
+    ),
+    Claim(
+        1,
+        "a restart brings back no question that was used or denied",
+        (_APPROVALS + "test_what_ended_before_a_restart_is_not_brought_back_by_what_was_kept",),
+        Guard(_CORE + "approvers.py", "    return None if over else since\n", "    return since\n"),
+    ),
+    Claim(
+        1,
+        "what was changed beside the journal asks and answers nothing",
+        (_APPROVALS + "test_what_was_changed_beside_the_journal_counts_for_nothing",),
+        Guard(_CORE + "approvers.py", "    if not places:\n        return None\n", "    places = places or [0]\n"),
+    ),
+    Claim(
+        1,
+        "an approver whose key was taken away approves nothing more",
+        (_APPROVALS + "test_a_yes_of_a_key_that_was_taken_away_counts_no_more",),
+        Guard(
+            _CORE + "approvers.py",
+            "        return tuple(one for one in self._known if not self._revoked(one))\n",
+            "        return self._known\n",
+        ),
+    ),
+    Claim(
+        1,
+        "where several people must agree each counts once",
+        (_APPROVALS + "test_of_two_people_one_is_not_enough_and_nobody_counts_twice",),
+        Guard(_CORE + "approval.py", "    if len(yes) >= pending.needed:\n", "    if yes:\n"),
+    ),
+    Claim(
+        1,
+        "leave that is given with a yes says no more than was shown",
+        (_APPROVALS + "test_leave_that_says_more_than_was_shown_is_no_leave_and_no_yes",),
+        Guard(_CORE + "standing.py", "        if not holds:\n", "        if False:\n"),
+    ),
+    Claim(
+        1,
+        "leave is given with an approver's signature only",
+        (_APPROVALS + "test_leave_is_given_by_a_signature_only",),
+        Guard(
+            _CORE + "approvers.py",
+            "                if verify(public, standing_message(grant), rules.signature_bytes(signature)):\n",
+            "                if True:\n",
+        ),
+    ),
+    Claim(
+        4,
+        "what nobody answered while the daemon was down is recorded as unanswered",
+        (_APPROVALS + "test_a_question_that_ran_out_while_the_daemon_was_down_is_recorded_as_unanswered",),
+        Guard(
+            _RUNTIME + "approvals.py",
+            '            if state == "unanswered":\n                await self._end(question, state)\n',
+            "",
+        ),
     ),
 )

@@ -23,6 +23,8 @@ from surehand.model.record import to_value
 from surehand.signing.keystore import KeyStore
 
 NAME = "demo-operator"
+# A person would be asked for it; what has consequences takes a key behind one.
+PASSPHRASE = "only for the demo"  # noqa: S105 - for the example alone
 LOOK_EVERY_S = 0.05
 
 
@@ -42,7 +44,7 @@ def first_question(control: Control, wait_s: float) -> PendingApproval:
 
 def answer(keys: Path, context: str, wait_s: float) -> int:
     """Answer one question and say what was asked and answered; returns the exit code."""
-    key = KeyStore.open(keys).approver(NAME)
+    key = KeyStore.open(keys).approver(NAME, passphrase=PASSPHRASE)
     with Control(client=NAME) as control:
         pending = first_question(control, wait_s)
         shown = pending.presentation
@@ -67,7 +69,7 @@ def main() -> int:
     parser.add_argument("--wait", type=float, default=60)
     options = parser.parse_args()
     if options.what == "enroll":
-        KeyStore.open(options.keys).create_approver(NAME)
+        KeyStore.open(options.keys).create_approver(NAME, passphrase=PASSPHRASE)
         return 0
     return answer(options.keys, options.context, options.wait)
 

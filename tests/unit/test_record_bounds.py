@@ -115,6 +115,7 @@ SAMPLES: dict[type, dict[str, Any]] = {
         "risk_max": "external", "uses_max": 1, "expires_at_ms": 1, "issued_by": "ada",
     },
     approval.Presentation: PRESENTATION,
+    approval.Change: {"name": "element", "before": "a", "after": "b"},
     approval.PendingApproval: {
         "approval_id": "ap", "operation_id": "op-1", "principal": "agent", "presentation": PRESENTATION,
         "presentation_hash": HASH, "requested_at_ms": 1, "expires_at_ms": 2, "needed": 2,

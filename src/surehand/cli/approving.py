@@ -65,14 +65,21 @@ def approve(
     approver: AsOption = None,
     reason: ReasonOption = "",
     yes: YesOption = False,
+    uses: Annotated[int | None, typer.Option("--uses", min=1, help="Also leave for so many more of the same.")] = None,
+    minutes: Annotated[int, typer.Option("--minutes", min=1, max=24 * 60, help="For how long, with --uses.")] = 30,
     keys: KeysOption = None,
 ) -> None:
     """Say yes, once, to exactly what is shown. Your key signs it; a passphrase is asked for where it has one.
 
-    Example:
+    Examples:
       surehand approvals approve 3f09a1c2
+      surehand approvals approve 3f09a1c2 --uses 20 --minutes 30
+
+    With --uses this principal may do the same action in the same window of the same application so many times more.
+    What is consequential is asked about each time.
     """
-    _answer(approval_id, "approve", approver, reason, keys, yes=yes)
+    leave = None if uses is None else (uses, minutes)
+    _answer(approval_id, "approve", approver, reason, keys, yes=yes, leave=leave)
 
 
 def deny(
@@ -97,14 +104,45 @@ def _answer(
     keys: str | None,
     *,
     yes: bool,
+    leave: tuple[int, int] | None = None,
 ) -> None:
     with Control() as control:
         pending = _find(control, approval_id)
         if not yes:
             _confirm(pending)
         name, key = approver_key(keys, approver)
-        found = control.answer(pending, answer, approver=name, key=key, reason=reason)
-    out().data(found, f"{approval_id}: {found.get('state', answer)}, as {name}")
+        grant = None if leave is None else leave_of(pending, name, *leave)
+        found = control.answer(pending, answer, approver=name, key=key, reason=reason, standing=grant)
+    said = f"{approval_id}: {found.get('state', answer)}, as {name}"
+    if grant is not None:
+        found["standing"] = grant.grant_id
+        said += f"; {grant.uses_max} uses, taken back with `surehand standing revoke {grant.grant_id}`"
+    out().data(found, said)
+
+
+def leave_of(pending: PendingApproval, approver: str, uses: int, minutes: int) -> StandingGrant:
+    """Return leave for more of exactly what a question shows.
+
+    Raises:
+        InvalidRequest: no leave can be given for it.
+    """
+    shown = pending.presentation
+    if shown.risk == "destructive":
+        raise InvalidRequest("what is consequential is asked about each time", fix="approve it once")
+    return convert(
+        StandingGrant,
+        {
+            "grant_id": f"sg-{uuid.uuid4().hex[:12]}",
+            "principal": shown.principal,
+            "app": shown.app,
+            "place": shown.place,
+            "actions": [shown.action],
+            "risk_max": shown.risk,
+            "uses_max": uses,
+            "expires_at_ms": time.time_ns() // 1_000_000 + minutes * 60_000,
+            "issued_by": approver,
+        },
+    )
 
 
 def _confirm(pending: PendingApproval) -> None:
@@ -123,7 +161,11 @@ def _find(control: Control, approval_id: str) -> PendingApproval:
 
 
 def _left(pending: PendingApproval) -> str:
-    seconds = max(0, round(pending.expires_at_ms / 1000 - time.time()))
+    return _time_left(pending.expires_at_ms)
+
+
+def _time_left(until_ms: int) -> str:
+    seconds = max(0, round(until_ms / 1000 - time.time()))
     return f"{seconds // 60}:{seconds % 60:02}"
 
 
@@ -147,6 +189,17 @@ def shown(pending: PendingApproval) -> list[Line]:
     ]
     lines: list[Line] = [("bold", f"approval {pending.approval_id} (expires in {_left(pending)})")]
     lines += [f"{name:12} {value}" for name, value in facts if value not in ("", None)]
+    return lines + _difference(pending)
+
+
+def _difference(pending: PendingApproval) -> list[Line]:
+    """Return what is otherwise than when the same operation was asked about before."""
+    if pending.replaces is None:
+        return []
+    before = "approved" if pending.replaces_approved else "asked"
+    lines: list[Line] = [("warn", f"changed since it was {before} as {pending.replaces}, which is void:")]
+    for one in pending.changed:
+        lines += [f"  {one.name}", f"    was {one.before}", f"    is  {one.after}"]
     return lines
 
 
@@ -162,28 +215,40 @@ def standing_list() -> None:
     with Control() as control:
         grants = control.call("standing.list")["grants"]
     rows = [
-        (one["grant_id"], one["principal"], one["app"], one["actions"], one["risk_max"], one.get("uses_left"))
+        (
+            one["grant_id"],
+            one["principal"],
+            one["app"],
+            one["actions"],
+            one["risk_max"],
+            one.get("uses_left"),
+            _time_left(one.get("expires_at_ms", 0)),
+        )
         for one in grants
     ]
-    out().data({"grants": grants}, table(("GRANT", "WHO", "APP", "ACTIONS", "RISK", "LEFT"), rows))
+    out().data({"grants": grants}, table(("GRANT", "WHO", "APP", "ACTIONS", "RISK", "LEFT", "FOR"), rows))
 
 
-def standing_grant(
+def standing_grant(  # noqa: PLR0913 - each is an option of the command
     *,
     principal: Annotated[str, typer.Option("--principal", help="Who, such as uid:1000.")],
     app: Annotated[str, typer.Option("--app", help="The application's proven identity, as `surehand apps` shows it.")],
     action: Annotated[list[str], typer.Option("--action", help="An effect, such as desktop.invoke; repeatable.")],
-    issued_by: Annotated[str, typer.Option("--as", help="Who gives it.")],
+    approver: AsOption = None,
     uses: Annotated[int, typer.Option("--uses", min=1, help="How often.")] = 1,
     minutes: Annotated[int, typer.Option("--minutes", min=1, help="For how long.")] = 60,
     risk: Annotated[Literal["read", "reversible", "external"], typer.Option("--risk", help="At most.")] = "reversible",
     place: Annotated[str | None, typer.Option("--place", help="Only this window or origin.")] = None,
+    keys: KeysOption = None,
 ) -> None:
-    """Give leave for several uses of named actions in one application. Never covers consequential actions.
+    """Give leave for several uses of named actions in one application, signed with your key.
+
+    It never covers consequential actions.
 
     Example:
       surehand standing grant --principal uid:7 --app exe:/usr/bin/mousepad --action desktop.invoke --as ann
     """
+    name, key = approver_key(keys, approver)
     grant = convert(
         StandingGrant,
         {
@@ -194,12 +259,12 @@ def standing_grant(
             "risk_max": risk,
             "uses_max": uses,
             "expires_at_ms": time.time_ns() // 1_000_000 + minutes * 60_000,
-            "issued_by": issued_by,
+            "issued_by": name,
             **({} if place is None else {"place": place}),
         },
     )
     with Control() as control:
-        found = control.call("standing.grant", {"grant": to_value(grant)})
+        found = control.give(grant, key)
     out().data(found, f"{grant.grant_id}: {uses} uses for {minutes} minutes")
 
 

@@ -75,8 +75,10 @@ def show(keys: KeysOption = None) -> None:
     with contextlib.suppress(Unavailable), Control() as control:
         daemon = control.call("keys")
     mine = [to_value(one) for one in store(keys).approvers()]
-    rows = [(one["approver"], one["key_id"], one["public_key"]) for one in mine]
-    lines = table(("APPROVER", "KEY", "PUBLIC KEY"), rows) if rows else ["no approver key here"]
+    for one in mine:
+        one["passphrase"] = store(keys).behind_passphrase(one["approver"])
+    rows = [(one["approver"], one["key_id"], "yes" if one["passphrase"] else "no", one["public_key"]) for one in mine]
+    lines = table(("APPROVER", "KEY", "PASSPHRASE", "PUBLIC KEY"), rows) if rows else ["no approver key here"]
     lines += [f"daemon {name}: {value}" for name, value in (daemon or {"keys": "no daemon answers"}).items()]
     out().data({"daemon": daemon, "approvers": mine}, lines)
 
@@ -91,8 +93,9 @@ def create(
     Example:
       surehand keys create ann --passphrase
 
-    At level A the daemon takes the keys in its own folder after its next start. Where its configuration lists
-    approvers, the printed lines go there; only its operator may write it, and the private half stays with you.
+    Without a passphrase it can say no to anything, and yes to nothing of consequence while agent and approver are one
+    user (level A). There the daemon takes the keys in its own folder after its next start. Where the configuration
+    lists approvers, the printed lines go there; only its operator may write it, and the private half stays with you.
     """
     words = _new_passphrase() if passphrase else None
     made = store(keys).create_approver(approver, passphrase=words)
@@ -101,9 +104,32 @@ def create(
         f'approver = "{made.approver}"',
         f'key_id = "{made.key_id}"',
         f'public_key = "{made.public_key}"',
+        *(["passphrase = true"] if passphrase else []),
     ]
+    if not passphrase:
+        out().note("without a passphrase this key says yes to nothing of consequence at level A")
     out().note("a running daemon knows the key after a restart (`surehand stop`)")
     out().data({**to_value(made), "config": "\n".join(lines) + "\n"}, lines)
+
+
+def remove(
+    approver: Annotated[str, typer.Argument(help="Whose key, as `surehand keys show` lists it.")],
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask again.")] = False,
+    keys: KeysOption = None,
+) -> None:
+    """Destroy an approver's key. No answer of it counts from now on, also where the daemon runs.
+
+    Example:
+      surehand keys remove ann
+
+    Where the daemon's configuration lists approvers, take the entry out there and start the daemon again.
+    """
+    if not yes:
+        if out().as_json or not sys.stdin.isatty():
+            raise InvalidRequest("this needs a person at a terminal", fix="add --yes if you are one")
+        typer.confirm(f"Destroy the key of {approver}?", abort=True)
+    gone = store(keys).remove_approver(approver)
+    out().data(to_value(gone), f"the key {gone.key_id} of {approver} is gone")
 
 
 def _new_passphrase() -> str:
@@ -113,4 +139,4 @@ def _new_passphrase() -> str:
     return first
 
 
-COMMANDS: Final[dict[str, Any]] = {"show": show, "create": create}
+COMMANDS: Final[dict[str, Any]] = {"show": show, "create": create, "remove": remove}

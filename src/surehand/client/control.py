@@ -18,7 +18,9 @@ from surehand.client.opening import connector
 from surehand.client.session import Session
 from surehand.client.wire import OnEvent
 from surehand.core.approval import answer_message, presentation_hash
+from surehand.core.approvers import standing_message
 from surehand.model.approval import ApprovalAnswer, PendingApproval
+from surehand.model.authority import StandingGrant
 from surehand.model.record import convert, to_value
 
 #: How long a given answer may be used, beyond the life of the question itself.
@@ -74,10 +76,16 @@ class Control:
         approver: str,
         key: Signer,
         reason: str = "",
+        standing: StandingGrant | None = None,
     ) -> dict[str, Any]:
-        """Sign and give an answer to exactly this question."""
-        signed = signed_answer(pending, answer, approver=approver, key=key, reason=reason)
+        """Sign and give an answer to exactly this question, with leave for more of the same where it is given."""
+        signed = signed_answer(pending, answer, approver=approver, key=key, reason=reason, standing=standing)
         return self.call("answer", {"answer": to_value(signed)})
+
+    def give(self, grant: StandingGrant, key: Signer) -> dict[str, Any]:
+        """Sign and give a standing grant."""
+        signature = key.sign(standing_message(grant))
+        return self.call("standing.grant", {"grant": to_value(grant), "key_id": key.key_id, "signature": signature})
 
 
 def signed_answer(
@@ -88,6 +96,7 @@ def signed_answer(
     key: Signer,
     reason: str = "",
     now_ms: int | None = None,
+    standing: StandingGrant | None = None,
 ) -> ApprovalAnswer:
     """Return a signed answer.
 
@@ -98,6 +107,7 @@ def signed_answer(
         key: The approver's private key.
         reason: In the person's words; recorded.
         now_ms: Wall-clock milliseconds; now, when absent.
+        standing: Leave for more of the same, with a yes.
     """
     # Cut off as the daemon's clock is; rounded up, a quick answer would lie in its future.
     now_ms = time.time_ns() // 1_000_000 if now_ms is None else now_ms
@@ -110,6 +120,7 @@ def signed_answer(
         answered_at_ms=now_ms,
         expires_at_ms=now_ms + _ANSWER_LIFE_MS,
         reason=reason[: limits.REASON_CHARS_MAX],
+        standing=standing,
         signature="",
     )
     return msgspec.structs.replace(unsigned, signature=key.sign(answer_message(unsigned)))

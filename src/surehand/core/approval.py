@@ -18,7 +18,7 @@ from surehand.core.authority import Verify
 from surehand.core.redaction import mask
 from surehand.errors import AuthorityDenied, InvalidRequest
 from surehand.model.actions import Action
-from surehand.model.approval import ApprovalAnswer, PendingApproval, Presentation
+from surehand.model.approval import ApprovalAnswer, Change, PendingApproval, Presentation
 from surehand.model.decision import PolicyInput
 from surehand.model.record import Record, check_identifier, check_range, to_value
 
@@ -37,11 +37,15 @@ _GAPS: Final = re.compile(f"{_GAP} *")
 
 
 class Approver(Record, frozen=True, kw_only=True):
-    """Who may answer, with which key. `public_key` is 64 hex digits."""
+    """Who may answer, with which key. `public_key` is 64 hex digits.
+
+    `passphrase` says that the private half is kept behind one: read from the key's own file, or the operator's word.
+    """
 
     approver: str
     key_id: str
     public_key: str
+    passphrase: bool = False
 
     def __post_init__(self) -> None:
         check_identifier("approver", self.approver)
@@ -85,8 +89,7 @@ def shown(value: Any) -> Any:
     return value
 
 
-def _cut(text: str) -> str:
-    most = limits.PRESENTATION_TEXT_CHARS_MAX
+def _cut(text: str, most: int = limits.PRESENTATION_TEXT_CHARS_MAX) -> str:
     if len(text) <= most:
         return text
     half = most // 2
@@ -152,8 +155,21 @@ def ask(
     now_ms: int,
     life_ms: int = limits.APPROVAL_MS_DEFAULT,
     needed: int = 1,
+    instead_of: PendingApproval | None = None,
+    was_approved: bool = False,
 ) -> PendingApproval:
-    """Return the question, open until `now_ms + life_ms` of the wall clock."""
+    """Return the question, open until `now_ms + life_ms` of the wall clock.
+
+    Args:
+        presentation: What is shown.
+        approval_id: Its id.
+        operation_id: What it is about.
+        now_ms: Wall-clock.
+        life_ms: For how long.
+        needed: How many different people.
+        instead_of: The question about the same operation that this one replaces, because something changed.
+        was_approved: Whether that one had its yes.
+    """
     check_range("needed", needed, 1, limits.APPROVALS_NEEDED_MAX)
     return PendingApproval(
         approval_id=approval_id,
@@ -164,7 +180,37 @@ def ask(
         requested_at_ms=now_ms,
         expires_at_ms=now_ms + life_ms,
         needed=needed,
+        replaces=None if instead_of is None else instead_of.approval_id,
+        replaces_approved=was_approved,
+        changed=() if instead_of is None else difference(instead_of.presentation, presentation),
     )
+
+
+def difference(before: Presentation, after: Presentation) -> tuple[Change, ...]:
+    """Return what is shown otherwise, so that whoever agreed before need not find it by eye.
+
+    The hash of the action is among it only where nothing else shows what changed.
+    """
+    was, now = _flat(before), _flat(after)
+    changed = [
+        Change(name=name, before=_short(was.get(name)), after=_short(now.get(name)))
+        for name in sorted({*was, *now})
+        if was.get(name) != now.get(name)
+    ]
+    return tuple(one for one in changed if one.name != "action_hash") or tuple(changed)
+
+
+def _flat(presentation: Presentation) -> dict[str, Any]:
+    value: dict[str, Any] = to_value(presentation)
+    parameters = value.pop("parameters", {})
+    return {**value, **{f"parameters.{name}": item for name, item in parameters.items()}}
+
+
+def _short(value: Any) -> str:
+    if value is None:
+        return ""
+    text = value if isinstance(value, str) else canonical.encode(value).decode("utf-8")
+    return _cut(text, limits.APPROVAL_CHANGE_CHARS_MAX)
 
 
 def still_covers(pending: PendingApproval, presentation: Presentation) -> bool:
@@ -186,6 +232,7 @@ def check_answer(
     verify: Verify,
     *,
     now_ms: int,
+    needs_passphrase: bool = False,
 ) -> Approver:
     """Accept an answer that an allowed approver signed for exactly this question, in time.
 
@@ -195,13 +242,14 @@ def check_answer(
         approvers: Who may answer.
         verify: Strict Ed25519.
         now_ms: Wall-clock.
+        needs_passphrase: Whether a yes takes a key behind a passphrase.
 
     Raises:
         AuthorityDenied: naming what does not hold; the question stays open.
     """
     approver = next((one for one in approvers if (one.approver, one.key_id) == (answer.approver, answer.key_id)), None)
     if approver is None or not verify(
-        bytes.fromhex(approver.public_key), answer_message(answer), _signature(answer.signature)
+        bytes.fromhex(approver.public_key), answer_message(answer), signature_bytes(answer.signature)
     ):
         raise _denied(
             "the answer is not signed by an allowed approver",
@@ -226,6 +274,11 @@ def check_answer(
     for message, holds in checks:
         if not holds:
             raise _denied(message)
+    if needs_passphrase and answer.answer == "approve" and not approver.passphrase:
+        raise _denied(
+            "what this does is consequential: a yes takes a key behind a passphrase",
+            fix="make one with `surehand keys create NAME --passphrase`; a key without may still say no",
+        )
     return approver
 
 
@@ -255,7 +308,8 @@ def use_key(approval_id: str) -> str:
     return f"approval/{approval_id}"
 
 
-def _signature(text: str) -> bytes:
+def signature_bytes(text: str) -> bytes:
+    """Return a signature's bytes; none for what is not hex."""
     try:
         return bytes.fromhex(text)
     except ValueError:

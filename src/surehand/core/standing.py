@@ -9,8 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
+from surehand import limits
 from surehand.core.policy.evaluate import is_interpreter
 from surehand.core.policy.model import CONSEQUENTIAL, RISKS, Risk
+from surehand.errors import InvalidRequest
+from surehand.model.approval import ApprovalAnswer, PendingApproval
 from surehand.model.authority import StandingGrant
 
 
@@ -53,6 +56,32 @@ def why_not(
         ("it has expired", now_ms < grant.expires_at_ms),
     )
     return next((reason for reason, holds in checks if not holds), None)
+
+
+def check_fits(grant: StandingGrant, answer: ApprovalAnswer, pending: PendingApproval, *, now_ms: int) -> None:
+    """Refuse leave that says more than what its giver was shown when they agreed to one of it.
+
+    Raises:
+        InvalidRequest: naming what does not fit; neither the answer nor the leave counts.
+    """
+    shown = pending.presentation
+    checks = (
+        ("leave comes with a yes", answer.answer == "approve"),
+        ("only whoever answers gives it", grant.issued_by == answer.approver),
+        ("it is for whoever asks", grant.principal == pending.principal),
+        ("it is for the application that is shown", bool(shown.app) and grant.app == shown.app),
+        ("an interpreter could be any program", not is_interpreter(shown.app)),
+        ("it is for the place that is shown, or for its whole application", grant.place in {None, shown.place}),
+        ("it is for the action that is shown", set(grant.actions) == {shown.action}),
+        ("it is for the risk that is shown", grant.risk_max == shown.risk),
+        ("what is consequential is asked about each time", CONSEQUENTIAL.isdisjoint(shown.categories)),
+        ("what takes several people is asked about each time", pending.needed == 1),
+        ("a plan is asked about each time", not shown.steps),
+        ("it must end within a day", now_ms < grant.expires_at_ms <= now_ms + limits.APPROVAL_MS_MAX),
+    )
+    for message, holds in checks:
+        if not holds:
+            raise InvalidRequest(f"this cannot be approved for a while: {message}", fix="approve it once")
 
 
 def first_match(

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from surehand.model.record import Record
+from surehand import limits
+from surehand.model.authority import StandingGrant
+from surehand.model.record import Record, check_text
 
 
 class Presentation(Record, frozen=True, kw_only=True):
@@ -30,8 +32,20 @@ class Presentation(Record, frozen=True, kw_only=True):
     steps: tuple[str, ...] = ()
 
 
+class Change(Record, frozen=True, kw_only=True):
+    """One thing that was shown otherwise before; both texts are as visible as those of the presentation."""
+
+    name: str
+    before: str
+    after: str
+
+
 class PendingApproval(Record, frozen=True, kw_only=True):
-    """An unanswered question. `expires_at_ms` is wall-clock."""
+    """An unanswered question. `expires_at_ms` is wall-clock.
+
+    Where the same operation was asked about before and has changed since, `replaces` names that question, `changed`
+    says in what, and `replaces_approved` whether it had a yes, which is void now.
+    """
 
     approval_id: str
     operation_id: str
@@ -41,12 +55,16 @@ class PendingApproval(Record, frozen=True, kw_only=True):
     requested_at_ms: int
     expires_at_ms: int
     needed: int = 1
+    replaces: str | None = None
+    replaces_approved: bool = False
+    changed: tuple[Change, ...] = ()
 
 
 class ApprovalAnswer(Record, frozen=True, kw_only=True):
     """An approver's signed answer.
 
-    `signature` is Ed25519 over `surehand/approval-answer/v1`, a zero byte, the canonical bytes of the other fields.
+    `standing` gives leave for more of the same with the yes. `signature` is Ed25519 over the domain
+    `surehand/approval-answer/v1`, a zero byte, the canonical bytes of the other fields.
     """
 
     approval_id: str
@@ -57,4 +75,9 @@ class ApprovalAnswer(Record, frozen=True, kw_only=True):
     answered_at_ms: int
     expires_at_ms: int
     reason: str = ""
+    standing: StandingGrant | None = None
     signature: str
+
+    def __post_init__(self) -> None:
+        # It goes to the agent and into the journal.
+        check_text("reason", self.reason, limits.REASON_CHARS_MAX * 4)

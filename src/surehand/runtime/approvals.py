@@ -1,10 +1,12 @@
-"""Open questions to people, their answers, and standing grants (spec §6.4, §3.4).
+"""Open questions to people and their answers (spec §6.4).
 
 Guarantees:
 - A question is durable before it is shown, and a yes before anything is done with it; a no counts at once.
 - An answer counts only through `core/approval`: signed by an allowed approver, for exactly what was shown, in time.
-- An approval is used once and a standing grant at most as often as it says: the claim counts the use.
-- What was denied, revoked or ran out in the meantime is not used; once it is being used, no answer is taken any more.
+- An approval is used once: the claim counts the use.
+- What was denied, revoked, changed or ran out in the meantime is not used; once it is being used, no answer is taken.
+- A restart loses neither a question nor a yes: both are found again by the operation's id, as far as the journal, the
+  signatures and the approvers of today bear them out.
 - A question nobody answered is recorded as unanswered, as neither yes nor no.
 - Whoever proposed is told what becomes of the question, and only of its own; telling answers nothing.
 """
@@ -16,21 +18,24 @@ import secrets
 from collections import Counter, OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from surehand import canonical, limits
 from surehand.core import approval as rules
 from surehand.core import standing as standing_rules
+from surehand.core.approvers import Approvers, is_recorded, since_asked
 from surehand.core.authority import Verify
-from surehand.core.history import operation_stream
+from surehand.core.history import APPROVAL_REQUESTED, APPROVED, DENIED, operation_stream
 from surehand.core.lifecycle import Gate, Happening
-from surehand.errors import ApprovalDenied, ApprovalUnanswered, AuthorityDenied, InvalidRequest, TooLarge
-from surehand.model.approval import ApprovalAnswer, PendingApproval
+from surehand.errors import ApprovalDenied, ApprovalUnanswered, InvalidRequest, TooLarge
+from surehand.model.approval import ApprovalAnswer, PendingApproval, Presentation
 from surehand.model.authority import StandingGrant
 from surehand.model.decision import Decision, PolicyInput
-from surehand.model.events import NewEvent
-from surehand.model.record import convert, to_value
+from surehand.model.events import Event, NewEvent
+from surehand.model.record import to_value
 from surehand.ports import Clock, Journal
+from surehand.runtime.kept import Kept, NothingKept
+from surehand.runtime.leave import Leave
 from surehand.runtime.notices import Notices
 from surehand.runtime.run import Run
 
@@ -46,11 +51,16 @@ class ApprovalNeeded(Exception):
 
 
 @dataclass(slots=True)
-class _Question:
+class Question:
+    """One open question in this run of the daemon."""
+
     pending: PendingApproval
     #: Bytes of what is shown.
     size: int
+    #: Answers that count.
     answers: list[ApprovalAnswer] = field(default_factory=list)
+    #: Those, and the ones whose record is on its way to the disk.
+    given: list[ApprovalAnswer] = field(default_factory=list)
     changed: asyncio.Event = field(default_factory=asyncio.Event)
     #: Callers that wait for the answer.
     waiters: int = 0
@@ -59,7 +69,13 @@ class _Question:
     #: Looks at it when its time is over.
     timer: asyncio.TimerHandle | None = None
 
+    @property
+    def denied(self) -> bool:
+        """Whether somebody said no."""
+        return any(one.answer == "deny" for one in self.answers)
+
     def is_of(self, run: Run) -> bool:
+        """Say whether it is about this operation."""
         return (self.pending.principal, self.pending.operation_id) == (run.principal, run.operation_id)
 
 
@@ -70,23 +86,25 @@ class Approvals:
         self,
         journal: Journal,
         clock: Clock,
-        approvers: tuple[rules.Approver, ...],
+        approvers: Approvers,
         verify: Verify,
         *,
         life_ms: int = limits.APPROVAL_MS_DEFAULT,
         publish: Publish = lambda _kind, _value: None,
+        kept: Kept | None = None,
     ) -> None:
         self._journal = journal
         self._clock = clock
         self._approvers = approvers
         self._verify = verify
         self._life_ms = life_ms
+        self._kept: Kept = kept or NothingKept()
         self.publish = publish
-        self._questions: dict[str, _Question] = {}
+        self.leave = Leave(journal, clock)
+        self._questions: dict[str, Question] = {}
         #: Questions whose record is on its way to the disk, and their bytes, by principal.
         self._asking: Counter[str] = Counter()
         self._asking_bytes: Counter[str] = Counter()
-        self._standing: dict[str, StandingGrant] = {}
         #: How the newest questions ended, by id.
         self._ended: OrderedDict[str, tuple[str, dict[str, Any]]] = OrderedDict()
         self._sweeping: set[asyncio.Task[None]] = set()
@@ -103,7 +121,7 @@ class Approvals:
             ApprovalNeeded: a question is open and the caller does not wait, or not any longer.
             ApprovalDenied, ApprovalUnanswered.
         """
-        if decision.obligations.approvals_needed == 1 and await self._use_standing(run, document):
+        if decision.obligations.approvals_needed == 1 and await self.leave.use(run, document):
             run.step(Happening.APPROVAL_ASKED)
             run.step(Happening.APPROVED)
             return 0
@@ -112,75 +130,81 @@ class Approvals:
         started = self._clock.monotonic_ms()
         state = await self._wait(run, question)
         if state == "waiting":
-            raise ApprovalNeeded(_told(question.pending))
+            raise ApprovalNeeded(told(question.pending))
         await self._settle(run, question, state)
         run.uses[rules.use_key(question.pending.approval_id)] = 1
         run.approval_id = question.pending.approval_id
         run.step(Happening.APPROVED)
         return self._clock.monotonic_ms() - started
 
-    async def _use_standing(self, run: Run, document: PolicyInput) -> bool:
-        left = dict(self._standing)
-        while (grant := self._first_match(left, run, document)) is not None:
-            if await self._journal.uses(standing_rules.use_key(grant)) < grant.uses_max:
-                run.uses[standing_rules.use_key(grant)] = grant.uses_max
-                run.standing = grant.grant_id
-                return True
-            # A spent one answers nothing, and must not stand in the way of the next one or of a person.
-            del left[grant.grant_id]
-        return False
-
-    def _first_match(self, grants: dict[str, StandingGrant], run: Run, document: PolicyInput) -> StandingGrant | None:
-        return standing_rules.first_match(
-            grants.values(),
-            principal=run.principal,
-            app=document.facts.app,
-            place=document.facts.place,
-            effect=document.action,
-            risk=document.risk,
-            categories={*document.facts.categories, *document.facts.observed.get("categories", ())},
-            now_ms=self._clock.wall_ms(),
-        )
-
-    async def _question(self, run: Run, document: PolicyInput, decision: Decision) -> _Question:
+    async def _question(self, run: Run, document: PolicyInput, decision: Decision) -> Question:
         shown = rules.present(document, run.request.action, reason=decision.reason, action_hash=run.action_hash)
+        needed = decision.obligations.approvals_needed
         for question in self._questions.values():
-            same = question.is_of(run)
+            same = question.is_of(run) and question.pending.needed == needed
             if same and rules.still_covers(question.pending, shown):
                 return question
+        return await self.put(shown, principal=run.principal, operation_id=run.operation_id, needed=needed)
+
+    async def put(self, shown: Presentation, *, principal: str, operation_id: str, needed: int) -> Question:
+        """Ask; whatever was asked about the same operation before has changed, and is void from now on.
+
+        Raises:
+            TooLarge: more than an operator can be shown.
+        """
         await self._sweep()
-        size = len(canonical.encode_record(shown))
-        self._check_room(run.principal, size)
+        of = (principal, operation_id)
+        old = [one for one in self._questions.values() if (one.pending.principal, one.pending.operation_id) == of]
+        now = self._clock.wall_ms()
         pending = rules.ask(
             shown,
             approval_id=secrets.token_hex(8),
-            operation_id=run.operation_id,
-            now_ms=self._clock.wall_ms(),
+            operation_id=operation_id,
+            now_ms=now,
             life_ms=self._life_ms,
-            needed=decision.obligations.approvals_needed,
+            needed=needed,
+            instead_of=old[-1].pending if old else None,
+            was_approved=bool(old) and rules.tally(old[-1].answers, old[-1].pending, now_ms=now) == "approved",
         )
-        question = _Question(pending, size)
-        self._asking[run.principal] += 1
-        self._asking_bytes[run.principal] += size
+        question = Question(pending, len(canonical.encode_record(pending)))
+        self._check_room(principal, question.size)
+        self._asking[principal] += 1
+        self._asking_bytes[principal] += question.size
         try:
-            await self._record_question(pending)
+            # Beside the journal first: what the journal knows of, a restart must be able to show.
+            await self._kept.put(pending, question.given)
+            void = [_ended(one.pending, "changed", now) for one in old if not one.denied]
+            await self._journal.append([*void, _requested(pending)])
+        except BaseException:
+            self._kept.forget(pending.approval_id)
+            raise
         finally:
-            self._asking[run.principal] -= 1
-            self._asking_bytes[run.principal] -= size
-        self._questions[pending.approval_id] = question
-        self._look_at(question, pending.expires_at_ms)
+            self._asking[principal] -= 1
+            self._asking_bytes[principal] -= question.size
+        for one in old:
+            self._close(one, "denied" if one.denied else "changed")
+        self._open(question)
         self.publish("approval.requested", to_value(pending))
         self._tell(question)
         return question
+
+    def _open(self, question: Question) -> None:
+        self._questions[question.pending.approval_id] = question
+        self._look_at(question, max([question.pending.expires_at_ms, *(one.expires_at_ms for one in question.answers)]))
 
     def _check_room(self, principal: str, size: int) -> None:
         """Refuse a question more, in number or in bytes, than an operator can be shown."""
         sizes = [one.size for one in self._questions.values() if one.pending.principal == principal]
         count, total = len(sizes) + self._asking[principal], sum(sizes) + self._asking_bytes[principal]
-        if count >= limits.APPROVALS_PENDING_MAX or total + size > limits.APPROVALS_BYTES_MAX:
+        everybody = len(self._questions) + self._asking.total()
+        if (
+            count >= limits.APPROVALS_PENDING_MAX
+            or total + size > limits.APPROVALS_BYTES_MAX
+            or everybody >= limits.APPROVALS_OPEN_MAX
+        ):
             raise TooLarge(
-                f"{count} questions of {total} bytes are open; "
-                f"the limits are {limits.APPROVALS_PENDING_MAX} and {limits.APPROVALS_BYTES_MAX}",
+                f"{count} questions of {total} bytes are open, {everybody} of all agents; the limits are "
+                f"{limits.APPROVALS_PENDING_MAX}, {limits.APPROVALS_BYTES_MAX} and {limits.APPROVALS_OPEN_MAX}",
                 gate=Gate.APPROVAL,
                 fix="wait until some are answered, or ask for something shorter",
             )
@@ -192,18 +216,16 @@ class Approvals:
             state = rules.tally(question.answers, question.pending, now_ms=now)
             over = state == "unanswered" or (state == "denied" and now >= question.pending.expires_at_ms)
             if over and not (question.waiters or question.taken):
-                self._close(question, state)
-                if state == "unanswered":
-                    await self._record_unanswered(question)
+                await self._end(question, state)
 
-    def _look_at(self, question: _Question, at_ms: int) -> None:
+    def _look_at(self, question: Question, at_ms: int) -> None:
         """Look at a question again at a time of the wall clock, so that its end is on record and told in time."""
         if question.timer is not None:
             question.timer.cancel()
         delay_s = max(0, at_ms - self._clock.wall_ms()) / 1000
         question.timer = asyncio.get_running_loop().call_later(delay_s, self._time_is_over, question)
 
-    def _time_is_over(self, question: _Question) -> None:
+    def _time_is_over(self, question: Question) -> None:
         yes_until = max((one.expires_at_ms for one in question.answers if one.answer == "approve"), default=0)
         if yes_until > self._clock.wall_ms():
             self._look_at(question, yes_until)
@@ -220,7 +242,7 @@ class Approvals:
         if self._sweeping:
             await asyncio.wait(self._sweeping)
 
-    async def _wait(self, run: Run, question: _Question) -> str:
+    async def _wait(self, run: Run, question: Question) -> str:
         """Wait for the count of answers to decide, as long as the caller waits and the question lives."""
         question.waiters += 1
         try:
@@ -228,7 +250,7 @@ class Approvals:
         finally:
             question.waiters -= 1
 
-    async def _answered(self, run: Run, question: _Question) -> str:
+    async def _answered(self, run: Run, question: Question) -> str:
         waits_until = self._clock.monotonic_ms() + run.wait_approval_ms
         while True:
             state = rules.tally(question.answers, question.pending, now_ms=self._clock.wall_ms())
@@ -248,16 +270,12 @@ class Approvals:
                 for waiter in waiters:
                     waiter.cancel()
 
-    async def _settle(self, run: Run, question: _Question, state: str) -> None:
-        pending = question.pending
+    async def _settle(self, run: Run, question: Question, state: str) -> None:
         if state == "approved":
             # It stays until a claim uses it: an element that moved on after the yes is not asked about again.
             return
-        self._close(question, state)
-        if state == "unanswered":
-            await self._record_unanswered(question)
-            raise _unanswered(pending)
-        raise _denied(question, run)
+        await self._end(question, state)
+        raise _unanswered(question.pending) if state == "unanswered" else _denied(question, run)
 
     # --- using a yes ------------------------------------------------------------------------------------------
 
@@ -267,22 +285,17 @@ class Approvals:
         Raises:
             ApprovalDenied, ApprovalUnanswered, AuthorityDenied: it was taken back or ran out since it was found.
         """
-        if run.standing is not None:
-            grant = self._standing.get(run.standing)
-            if grant is None or self._clock.wall_ms() >= grant.expires_at_ms:
-                raise AuthorityDenied(
-                    "the standing grant was revoked or has expired",
-                    gate=Gate.APPROVAL,
-                    fix="present it again; a person is asked where no other grant covers it",
-                )
+        self.leave.check(run)
         question = None if run.approval_id is None else self._questions.get(run.approval_id)
         if question is None:
             return
+        # A key that was taken away since, and a policy that asks for more people by now, take a yes with them.
+        question.answers = self._approvers.standing_by(question.answers)
         state = rules.tally(question.answers, question.pending, now_ms=self._clock.wall_ms())
         if state == "denied":
             self._close(question, state)
             raise _denied(question, run)
-        if state != "approved":
+        if state != "approved" or not _enough(question.pending, run):
             raise _unanswered(question.pending)
         question.taken = True
 
@@ -296,17 +309,28 @@ class Approvals:
         for question in [one for one in self._questions.values() if one.is_of(run)]:
             self._close(question, "used" if question.pending.approval_id == run.approval_id else "withdrawn")
 
-    def _close(self, question: _Question, state: str) -> None:
-        if self._questions.pop(question.pending.approval_id, None) is None:
-            return
+    async def _end(self, question: Question, state: str) -> None:
+        """Close a question; that nobody answered it is on record before it is forgotten."""
+        if self._close(question, state) and state == "unanswered" and not question.answers:
+            await self._journal.append([_ended(question.pending, state, self._clock.wall_ms())])
+            self._kept.forget(question.pending.approval_id)
+
+    def _close(self, question: Question, state: str) -> bool:
+        pending = question.pending
+        if self._questions.pop(pending.approval_id, None) is None:
+            return False
         if question.timer is not None:
             question.timer.cancel()
         value = _standing_of(question, state)
-        self._ended[question.pending.approval_id] = (question.pending.principal, value)
+        self._ended[pending.approval_id] = (pending.principal, value)
         while len(self._ended) > limits.APPROVALS_ENDED_KEPT_MAX:
             self._ended.popitem(last=False)
+        if state != "unanswered" or question.answers:
+            self._kept.forget(pending.approval_id)
         if state != "denied":  # of a no it was told when it was said
-            self.notices.tell(question.pending.principal, {"approval": value})
+            self.notices.tell(pending.principal, {"approval": value})
+            self.publish("approval.ended", {"approval_id": pending.approval_id, "state": state})
+        return True
 
     # --- the proposer's side ----------------------------------------------------------------------------------
 
@@ -324,11 +348,11 @@ class Approvals:
         named = {name: text for name, text in wanted.items() if text is not None}
         return next((value for value in reversed(known) if named.items() <= value.items()), None)
 
-    def _stands(self, question: _Question) -> dict[str, Any]:
+    def _stands(self, question: Question) -> dict[str, Any]:
         state = rules.tally(question.answers, question.pending, now_ms=self._clock.wall_ms())
         return _standing_of(question, "pending" if state == "waiting" else state)
 
-    def _tell(self, question: _Question) -> None:
+    def _tell(self, question: Question) -> None:
         self.notices.tell(question.pending.principal, {"approval": self._stands(question)})
 
     # --- the control side -------------------------------------------------------------------------------------
@@ -353,18 +377,28 @@ class Approvals:
         if question is None or question.taken:
             raise InvalidRequest(
                 "no such open question, or it is being carried out already",
-                fix="list them with `surehand approvals`",
+                fix="list them with `surehand approvals list`",
                 details={"id": answer.approval_id},
             )
         pending = question.pending
-        rules.check_answer(answer, pending, self._approvers, self._verify, now_ms=self._clock.wall_ms())
-        kind = "operation.approved.v1" if answer.answer == "approve" else "operation.denied.v1"
+        self._approvers.check(answer, pending, self._verify, now_ms=self._clock.wall_ms())
+        how = f"ed25519:{answer.key_id}"
+        events = [_answered(pending, answer, how, self._clock.wall_ms())]
+        grant = answer.standing
+        if grant is not None:
+            standing_rules.check_fits(grant, answer, pending, now_ms=self._clock.wall_ms())
+            events.append(self.leave.given(grant, how, pending.approval_id))
         if answer.answer == "deny":
             # A no stops a claim that is under way; it need not wait for the disk to do so.
             question.answers.append(answer)
-        await self._record_answer(pending, kind, answer.approver, f"ed25519:{answer.key_id}", answer.reason)
+        else:
+            question.given.append(answer)
+            await self._kept.put(pending, question.given)
+        await self._journal.append(events)
         if answer.answer == "approve":
             question.answers.append(answer)
+        if grant is not None:
+            self.leave.hold(grant)
         question.changed.set()
         state = rules.tally(question.answers, pending, now_ms=self._clock.wall_ms())
         if state == "approved":
@@ -373,93 +407,111 @@ class Approvals:
         self.publish("approval.answered", {"approval_id": pending.approval_id, "state": state})
         return {"approval_id": pending.approval_id, "state": state}
 
-    async def _record_question(self, pending: PendingApproval) -> None:
-        await self._record(
-            pending,
-            "operation.approval_requested.v1",
-            {
-                "action_hash": pending.presentation.action_hash,
-                "approval_id": pending.approval_id,
-                "presentation_hash": pending.presentation_hash,
-                "requested_at_ms": pending.requested_at_ms,
-                "expires_at_ms": pending.expires_at_ms,
-                "needed": pending.needed,
-            },
-        )
-
-    async def _record_unanswered(self, question: _Question) -> None:
-        if not question.answers:
-            await self._record_answer(question.pending, "operation.denied.v1", "", "unanswered", "")
-
-    async def _record_answer(self, pending: PendingApproval, kind: str, approver: str, how: str, reason: str) -> None:
-        await self._record(
-            pending,
-            kind,
-            {
-                "action_hash": pending.presentation.action_hash,
-                "approval_id": pending.approval_id,
-                "presentation_hash": pending.presentation_hash,
-                "approver": approver,
-                "how": how,
-                "answered_at_ms": self._clock.wall_ms(),
-                "reason": reason[: limits.REASON_CHARS_MAX],
-            },
-            actor=approver or "daemon",
-        )
-
-    async def _record(
-        self, pending: PendingApproval, kind: str, payload: dict[str, Any], *, actor: str | None = None
-    ) -> None:
-        stream = operation_stream(pending.principal, pending.operation_id)
-        event = NewEvent(stream=stream, type=kind, actor=actor or pending.principal, payload=payload)
-        await self._journal.append([event])
-
-    # --- standing grants --------------------------------------------------------------------------------------
-
-    async def grant(self, grant: StandingGrant) -> None:
-        """Give a standing grant; an id is given once."""
-        if self._journal.known(f"standing:{grant.grant_id}"):
-            raise InvalidRequest("a standing grant of that id exists", details={"grant_id": grant.grant_id})
-        await self._standing_event(grant.grant_id, "standing.granted.v1", grant.issued_by, to_value(grant))
-        self._standing[grant.grant_id] = grant
-
-    async def revoke(self, grant_id: str, person: str) -> None:
-        """Take a standing grant back.
+    async def grant(self, grant: StandingGrant, key_id: str, signature: str) -> None:
+        """Give a standing grant that an approver signed.
 
         Raises:
-            InvalidRequest: there is none of that id.
+            AuthorityDenied: no allowed approver did.
         """
-        if grant_id not in self._standing:
-            raise InvalidRequest("no such standing grant", details={"grant_id": grant_id})
-        # First of all it must not be used any more.
-        grant = self._standing.pop(grant_id)
-        try:
-            await self._standing_event(grant_id, "standing.revoked.v1", person, {})
-        except BaseException:
-            self._standing[grant_id] = grant
-            raise
+        self._approvers.check_standing(grant, key_id, signature, self._verify)
+        await self.leave.grant(grant, f"ed25519:{key_id}")
 
-    async def standing(self) -> list[dict[str, Any]]:
-        """Return the standing grants in force, with what is left of each."""
-        return [
-            {**to_value(grant), "uses_left": grant.uses_max - await self._journal.uses(standing_rules.use_key(grant))}
-            for grant in self._standing.values()
-        ]
-
-    async def _standing_event(self, grant_id: str, kind: str, actor: str, payload: dict[str, Any]) -> None:
-        event = NewEvent(stream=f"standing:{grant_id}", type=kind, actor=actor, payload=payload)
-        await self._journal.append([event])
+    # --- after a restart --------------------------------------------------------------------------------------
 
     async def restore(self) -> None:
-        """Read the standing grants of earlier runs that were not revoked."""
-        for stream in await self._journal.streams_ending("standing.granted.v1"):
-            events = await self._journal.stream(stream)
-            grant = _grant_of(events[0].payload)
-            self._standing[grant.grant_id] = grant
+        """Read what earlier runs left: standing grants, questions, and the answers that were given to them."""
+        await self.leave.restore()
+        for one in await self._kept.all():
+            question = await self._of_before(one.pending, one.answers)
+            if question is None:
+                self._kept.forget(one.pending.approval_id)
+                continue
+            self._open(question)
+            state = rules.tally(question.answers, question.pending, now_ms=self._clock.wall_ms())
+            if state == "unanswered":
+                await self._end(question, state)
+        await self._note_lost()
+
+    async def _of_before(self, pending: PendingApproval, answers: tuple[ApprovalAnswer, ...]) -> Question | None:
+        """Return the question as the journal bears it out; None where it knows of none, or that it ended."""
+        events = await self._events(operation_stream(pending.principal, pending.operation_id))
+        since = since_asked(events, pending)
+        if since is None:
+            return None
+        question = Question(pending, len(canonical.encode_record(pending)))
+        for answer in answers:
+            if is_recorded(answer, since) and self._approvers.counts(answer, pending, self._verify):
+                question.answers.append(answer)
+        question.given = list(question.answers)
+        return question
+
+    async def _note_lost(self) -> None:
+        """Record as lost what the journal knows to be open and nothing can show any more."""
+        for kind in (APPROVAL_REQUESTED, APPROVED):
+            for stream in await self._journal.streams_ending(kind, limit=limits.APPROVALS_OPEN_MAX):
+                last = (await self._events(stream))[-1].payload
+                if last.get("approval_id") not in self._questions:
+                    payload = {**_NOBODY, **{name: last[name] for name in _NAMED}, "how": "lost"}
+                    payload["answered_at_ms"] = self._clock.wall_ms()
+                    await self._journal.append([NewEvent(stream=stream, type=DENIED, actor="daemon", payload=payload)])
+
+    async def _events(self, stream: str) -> list[Event]:
+        found: list[Event] = []
+        while page := await self._journal.stream(stream, after_version=len(found)):
+            found.extend(page)
+        return found
 
 
-def _grant_of(payload: dict[str, Any]) -> StandingGrant:
-    return convert(StandingGrant, payload)
+_NAMED: Final = ("action_hash", "approval_id", "presentation_hash")
+#: What an end that nobody spoke says of who spoke.
+_NOBODY: Final[dict[str, Any]] = {"approver": "", "reason": ""}
+
+
+def _requested(pending: PendingApproval) -> NewEvent:
+    return _event(
+        pending,
+        APPROVAL_REQUESTED,
+        pending.principal,
+        {
+            "requested_at_ms": pending.requested_at_ms,
+            "expires_at_ms": pending.expires_at_ms,
+            "needed": pending.needed,
+        },
+    )
+
+
+def _answered(pending: PendingApproval, answer: ApprovalAnswer, how: str, now_ms: int) -> NewEvent:
+    kind = APPROVED if answer.answer == "approve" else DENIED
+    facts = {
+        "approver": answer.approver,
+        "how": how,
+        "answered_at_ms": now_ms,
+        "reason": answer.reason[: limits.REASON_CHARS_MAX],
+    }
+    return _event(pending, kind, answer.approver, facts)
+
+
+def _ended(pending: PendingApproval, how: str, now_ms: int) -> NewEvent:
+    """Return the event of an end that is neither a person's yes nor a no: unanswered, changed."""
+    return _event(pending, DENIED, "daemon", {**_NOBODY, "how": how, "answered_at_ms": now_ms})
+
+
+def _event(pending: PendingApproval, kind: str, actor: str, facts: dict[str, Any]) -> NewEvent:
+    return NewEvent(
+        stream=operation_stream(pending.principal, pending.operation_id),
+        type=kind,
+        actor=actor,
+        payload={
+            "action_hash": pending.presentation.action_hash,
+            "approval_id": pending.approval_id,
+            "presentation_hash": pending.presentation_hash,
+            **facts,
+        },
+    )
+
+
+def _enough(pending: PendingApproval, run: Run) -> bool:
+    return run.decision is None or run.decision.obligations.approvals_needed <= pending.needed
 
 
 def _unanswered(pending: PendingApproval) -> ApprovalUnanswered:
@@ -471,7 +523,7 @@ def _unanswered(pending: PendingApproval) -> ApprovalUnanswered:
     )
 
 
-def _denied(question: _Question, run: Run) -> ApprovalDenied:
+def _denied(question: Question, run: Run) -> ApprovalDenied:
     denial = next(answer for answer in question.answers if answer.answer == "deny")
     return ApprovalDenied(
         "a person said no",
@@ -479,13 +531,13 @@ def _denied(question: _Question, run: Run) -> ApprovalDenied:
         details={
             "approval_id": question.pending.approval_id,
             "approver": denial.approver,
-            "reason": denial.reason,
+            "operator_reason": denial.reason,
             "effect": run.effect,
         },
     )
 
 
-def _standing_of(question: _Question, status: str) -> dict[str, Any]:
+def _standing_of(question: Question, status: str) -> dict[str, Any]:
     """Return what the proposer may know of how its question stands: nothing it could answer with."""
     pending = question.pending
     yes = {answer.approver for answer in question.answers if answer.answer == "approve"}
@@ -503,7 +555,7 @@ def _standing_of(question: _Question, status: str) -> dict[str, Any]:
     return value
 
 
-def _told(pending: PendingApproval) -> dict[str, Any]:
+def told(pending: PendingApproval) -> dict[str, Any]:
     """Return what the agent may know of a question: no link it could open, nothing it could answer with."""
     return {
         "approval_id": pending.approval_id,

@@ -40,7 +40,7 @@ async def approval(parts: Parts, session: Session, args: p.Approval) -> dict[str
 
 
 async def _of_an_earlier_run(parts: Parts, principal: str, args: p.Approval) -> dict[str, Any]:
-    """Return what the journal says; a question that its daemon did not survive is lost, with any yes given to it."""
+    """Return what the journal says of a question that is open no more."""
     found: dict[str, Any] | None = None
     events: list[Event] = []
     if args.operation_id is not None:
@@ -52,7 +52,10 @@ async def _of_an_earlier_run(parts: Parts, principal: str, args: p.Approval) -> 
         elif found is None or approval_id != found["approval_id"]:
             continue
         elif event.type == DENIED:
-            found["status"] = "unanswered" if event.payload.get("how") == "unanswered" else "denied"
+            how = str(event.payload.get("how"))
+            found["status"] = how if how in {"unanswered", "changed", "lost"} else "denied"
+            if event.payload.get("reason"):
+                found["operator_reason"] = event.payload["reason"]
         elif event.type in {APPROVED, CLAIMED}:
             found["status"] = "used" if event.type == CLAIMED else "lost"
     if found is None:

@@ -24,6 +24,7 @@ from surehand.adapters.x11.interruptions import X11Interruptions
 from surehand.adapters.x11.screen import X11Screen
 from surehand.adapters.x11.windows import locate
 from surehand.core.approval import Approver
+from surehand.core.approvers import Approvers
 from surehand.core.authority import Keyring, PinnedKey
 from surehand.core.hashing import text_digest
 from surehand.core.policy.inputs import denied_tokens
@@ -43,6 +44,7 @@ from surehand.runtime.findings import Findings
 from surehand.runtime.gateway import Gateway, Keys
 from surehand.runtime.guard import Guard
 from surehand.runtime.host import Host
+from surehand.runtime.kept import KeptFiles
 from surehand.runtime.operations import Operations
 from surehand.runtime.parts import Parts
 from surehand.runtime.people import People
@@ -63,6 +65,7 @@ _DENIED_APPS: Final = "SUREHAND_DENIED_APPS"
 _ISOLATIONS: Final[dict[str, Isolation]] = {"isolated": "isolated", "display_only": "display_only", SHARED: SHARED}
 JOURNAL_NAME: Final = "journal.sqlite"
 KEYS_NAME: Final = "keys"
+QUESTIONS_NAME: Final = "approvals"
 
 
 async def build_host(config: Config, *, state_dir: Path, denied_apps: str | None = None) -> Host:
@@ -81,7 +84,7 @@ async def build_host(config: Config, *, state_dir: Path, denied_apps: str | None
     keys = KeyStore.open(state_dir / KEYS_NAME)
     journal = SqliteJournal.open(state_dir / JOURNAL_NAME, clock=clock)
     listed = os.environ.get(_DENIED_APPS, "") if denied_apps is None else denied_apps
-    parts = _parts(config, clock, journal, keys, denied_tokens(",".join((*config.denied_apps, listed))))
+    parts = _parts(config, clock, journal, keys, denied_tokens(",".join((*config.denied_apps, listed))), state_dir)
     if journal.recovery is None:
         started = {"trust_level": config.trust_level, "authority": config.authority}
         await recover(journal, parts.operations)
@@ -110,6 +113,7 @@ def _parts(
     journal: SqliteJournal,
     keys: KeyStore,
     denied: frozenset[str],
+    state_dir: Path,
 ) -> Parts:
     digest = text_digest(keys.digest_key)
     facts = FactFinder(load_vocabulary(), digest, denied, frozenset({os.getpid()}))
@@ -117,12 +121,14 @@ def _parts(
     authority.read_document = facts.reading
     operations = Operations(journal, clock)
     scenes = Scenes(clock, authority.check_read)
+    approvers = _approvers(config, keys)
     approvals = Approvals(
         journal,
         clock,
-        _approvers(config, keys),
+        approvers,
         ed25519.verify,
         life_ms=config.approval_minutes * 60_000,
+        kept=KeptFiles(state_dir / QUESTIONS_NAME, keys.questions_key),
     )
     gateway = Gateway(
         clock=clock,
@@ -151,7 +157,7 @@ def _parts(
             lambda record: open_desk(record, clock),
             lambda: current_desktop(config.pairings, os.environ, Path(pwd.getpwuid(os.getuid()).pw_dir)),
         ),
-        describe_keys=lambda: _describe_keys(config, keys),
+        describe_keys=lambda: _describe_keys(config, approvers),
         describe_journal=journal.facts,
         verify_journal=lambda: _verify(journal),
     )
@@ -182,22 +188,39 @@ def _keyring(config: Config) -> Keyring:
     )
 
 
-def _approvers(config: Config, keys: KeyStore) -> tuple[Approver, ...]:
-    """Return who may answer: those the operator named, else whoever has a key file here (level A)."""
+def _approvers(config: Config, keys: KeyStore) -> Approvers:
+    """Return who may answer: those the operator named, else whoever has a key file here now (level A).
+
+    A key whose file goes away counts no more, at once; one that comes counts after the next start.
+    """
     if config.approvers:
-        return config.approvers
-    return tuple(
-        Approver(approver=key.approver, key_id=key.key_id, public_key=key.public_key) for key in keys.approvers()
+        return Approvers(config.approvers, trust_level=config.trust_level)
+    known = [
+        Approver(
+            approver=key.approver,
+            key_id=key.key_id,
+            public_key=key.public_key,
+            passphrase=keys.behind_passphrase(key.approver),
+        )
+        for key in keys.approvers()
+    ]
+    return Approvers(
+        known, trust_level=config.trust_level, revoked=lambda one: not keys.holds(one.approver, one.key_id)
     )
 
 
-def _describe_keys(config: Config, keys: KeyStore) -> dict[str, Any]:
+def _describe_keys(config: Config, approvers: Approvers) -> dict[str, Any]:
     return {
         "authority": config.authority,
         "trust_level": config.trust_level,
         "approvers": [
-            {"approver": one.approver, "key_id": one.key_id, "public_key": one.public_key}
-            for one in _approvers(config, keys)
+            {
+                "approver": one.approver,
+                "key_id": one.key_id,
+                "public_key": one.public_key,
+                "passphrase": one.passphrase,
+            }
+            for one in approvers.allowed()
         ],
     }
 

@@ -48,19 +48,19 @@ async def resolve(parts: Parts, session: Session, args: p.Resolve) -> dict[str, 
 
 
 async def standing_grant(parts: Parts, _: Session, args: p.GiveStanding) -> dict[str, Any]:
-    """Give a standing grant."""
-    await parts.approvals.grant(args.grant)
+    """Give a standing grant that an approver signed."""
+    await parts.approvals.grant(args.grant, args.key_id, args.signature)
     return {"grant_id": args.grant.grant_id}
 
 
 async def standing_list(parts: Parts, _: Session, __: p.Nothing) -> dict[str, Any]:
     """List standing grants with what is left of each."""
-    return {"grants": await parts.approvals.standing()}
+    return {"grants": await parts.approvals.leave.listed()}
 
 
 async def standing_revoke(parts: Parts, session: Session, args: p.RevokeStanding) -> dict[str, Any]:
     """Take a standing grant back."""
-    await parts.approvals.revoke(args.grant_id, session.principal)
+    await parts.approvals.leave.revoke(args.grant_id, session.principal)
     return {"grant_id": args.grant_id}
 
 

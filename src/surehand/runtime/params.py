@@ -307,9 +307,11 @@ class HandBack(RequestName, frozen=True, kw_only=True):
 
 
 class GiveStanding(Record, frozen=True, kw_only=True):
-    """A standing grant to give."""
+    """A standing grant to give, signed with the key of the approver that it names."""
 
     grant: StandingGrant
+    key_id: str
+    signature: str
 
 
 class RevokeStanding(Record, frozen=True, kw_only=True):

@@ -13,8 +13,9 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 KEY_BYTES: Final = 32
 
-#: Salts of text hashes (spec §3.1); keyed digests of texts and reads (spec §5.6, §7).
-Purpose = Literal["salt", "digest"]
+#: Salts of text hashes (spec §3.1); keyed digests of texts and reads (spec §5.6, §7);
+#: the seal of open questions and the signature of what is told about them (spec §6.4).
+Purpose = Literal["salt", "digest", "questions", "notices"]
 
 
 def derive_key(master: bytes, purpose: Purpose) -> bytes:

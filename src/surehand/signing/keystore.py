@@ -17,11 +17,17 @@ from nacl.pwhash import argon2id
 from nacl.secret import Aead
 
 from surehand import canonical, limits
-from surehand.errors import AuthorityDenied, Conflict, InvalidRequest, Unavailable
+from surehand.errors import AuthorityDenied, Conflict, InvalidRequest, SurehandError, Unavailable
 from surehand.model.record import Record, check_identifier, check_range, decode, to_value
 from surehand.signing.derive import KEY_BYTES, derive_key
 from surehand.signing.ed25519 import SEED_BYTES, SigningKey
-from surehand.signing.private_files import check_private, create_private, private_directory, read_private
+from surehand.signing.private_files import (
+    check_private,
+    create_private,
+    private_directory,
+    read_private,
+    sync_directory,
+)
 
 _MASTER_NAME: Final = "daemon.key"
 _MASTER_HEAD: Final = b"surehand-daemon-key-v1:"
@@ -108,6 +114,24 @@ class KeyStore:
         """
         return derive_key(self._master(), "digest")
 
+    @property
+    def questions_key(self) -> bytes:
+        """Return the key that open questions are sealed with beside the journal; the same after a restart.
+
+        Raises:
+            PermissionMissing, Unavailable: the daemon's key file is not as it must be.
+        """
+        return derive_key(self._master(), "questions")
+
+    @property
+    def notices_key(self) -> SigningKey:
+        """Return the key that signs what a webhook is told; the same after a restart.
+
+        Raises:
+            PermissionMissing, Unavailable: the daemon's key file is not as it must be.
+        """
+        return SigningKey(derive_key(self._master(), "notices"))
+
     def _master(self) -> bytes:
         path = self._directory / _MASTER_NAME
         if not check_private(path):
@@ -188,6 +212,36 @@ class KeyStore:
         """Return the public halves of all approvers' keys here, by name."""
         names = sorted(self._directory.glob(f"{_APPROVER_PREFIX}*{_APPROVER_SUFFIX}"))
         return tuple(self._read_approver(path).public for path in names)
+
+    def behind_passphrase(self, approver: str) -> bool:
+        """Say whether an approver's private half is sealed with a passphrase.
+
+        Raises:
+            Unavailable: there is no such key, or the file is not one.
+        """
+        return self._read_approver(self._approver_path(approver)).passphrase is not None
+
+    def holds(self, approver: str, key_id: str) -> bool:
+        """Say whether exactly this key is here; what cannot be read is not."""
+        try:
+            return self._read_approver(self._approver_path(approver)).public.key_id == key_id
+        except SurehandError:
+            return False
+
+    def remove_approver(self, approver: str) -> ApproverKey:
+        """Destroy an approver's key, and return its public half.
+
+        Raises:
+            Unavailable: there is no such key, or it cannot be removed.
+        """
+        path = self._approver_path(approver)
+        public = self._read_approver(path).public
+        try:
+            path.unlink()
+            sync_directory(path.parent)
+        except OSError as error:
+            raise Unavailable(f"{path} cannot be removed: {error.strerror}") from error
+        return public
 
     def _approver_path(self, approver: str) -> Path:
         check_identifier("approver", approver)

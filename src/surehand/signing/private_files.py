@@ -165,6 +165,29 @@ def create_private(path: Path, data: bytes) -> bool:
     return True
 
 
+def replace_private(path: Path, data: bytes) -> None:
+    """Give a file this content, durably and at once: whoever reads finds the old content or the new, whole.
+
+    Raises:
+        Unavailable: the file system refuses.
+    """
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    try:
+        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, FILE_MODE)
+        try:
+            _write_all(descriptor, data)
+            os.fsync(descriptor)
+        except BaseException:
+            draft.unlink()
+            raise
+        finally:
+            os.close(descriptor)
+        draft.replace(path)
+        sync_directory(path.parent)
+    except OSError as error:
+        raise Unavailable(f"{path} cannot be written: {error.strerror}") from error
+
+
 def sync_directory(path: Path) -> None:
     """Make the names in a directory durable."""
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)

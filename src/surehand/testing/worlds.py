@@ -5,18 +5,23 @@ The journal is the memory one unless another is given; keys are fixed, so hashes
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 from collections.abc import Sequence
 from typing import Any, Final, Literal
 
+from surehand.canonical import encode_record
 from surehand.core.approval import Approver, answer_message
+from surehand.core.approvers import Approvers
 from surehand.core.authority import Keyring
 from surehand.core.hashing import text_digest
 from surehand.core.policy.toml_rules import parse_policy
 from surehand.core.scene.fence import reference
 from surehand.model.actions import Action, Invoke
 from surehand.model.approval import ApprovalAnswer, PendingApproval
+from surehand.model.authority import StandingGrant
 from surehand.model.outcome import Reply
+from surehand.model.record import decode
 from surehand.model.request import Request
 from surehand.model.scene import Node, Scene
 from surehand.model.targets import ElementTarget
@@ -27,6 +32,7 @@ from surehand.runtime.clock import SystemClock
 from surehand.runtime.config import Config
 from surehand.runtime.facts import FactFinder
 from surehand.runtime.gateway import Gateway, Keys
+from surehand.runtime.kept import Kept, KeptQuestion
 from surehand.runtime.operations import Operations
 from surehand.runtime.policy_source import load_vocabulary
 from surehand.runtime.recovery import recover
@@ -41,6 +47,29 @@ from surehand.testing.memory import MemoryApp, button, field
 
 _KEY: Final = b"a key for tests, nothing else...".ljust(32, b".")
 APPROVER_KEY: Final = SigningKey(b"a seed for tests, nothing else..")
+SECOND_KEY: Final = SigningKey(b"a second seed for tests, no more")
+#: Behind no passphrase.
+PLAIN_KEY: Final = SigningKey(b"a third seed for tests, no more!")
+
+
+class MemoryKept:
+    """Keeps questions as their bytes, in memory: what a restart of the host in a test finds again."""
+
+    def __init__(self) -> None:
+        self.files: dict[str, bytes] = {}
+
+    async def put(self, pending: PendingApproval, answers: Sequence[ApprovalAnswer]) -> None:
+        """Keep a question; see `runtime.kept.Kept.put`."""
+        await asyncio.sleep(0)  # a disk never answers in the same turn of the loop
+        self.files[pending.approval_id] = encode_record(KeptQuestion(pending=pending, answers=tuple(answers)))
+
+    def forget(self, approval_id: str) -> None:
+        """Let go of a question."""
+        self.files.pop(approval_id, None)
+
+    async def all(self) -> list[KeptQuestion]:
+        """Return what is kept."""
+        return [decode(KeptQuestion, data) for data in self.files.values()]
 
 
 class World:
@@ -54,6 +83,7 @@ class World:
         config: The operator's configuration.
         keyring: Pinned host keys.
         isolation: Of the desktop.
+        kept: Where open questions are kept; memory by default.
     """
 
     def __init__(
@@ -66,7 +96,9 @@ class World:
         config: Config | None = None,
         keyring: Keyring | None = None,
         isolation: Literal["isolated", "shared"] = "isolated",
+        kept: Kept | None = None,
     ) -> None:
+        self.policy = policy
         self.clock = clock or SystemClock()
         self.config = config or Config()
         self.journal = journal or MemoryJournal(clock=self.clock)
@@ -79,8 +111,10 @@ class World:
         self.authority.read_document = facts.reading
         self.operations = Operations(self.journal, self.clock)
         self.scenes = Scenes(self.clock, self.authority.check_read)
-        approver = Approver(approver="operator", key_id=APPROVER_KEY.key_id, public_key=APPROVER_KEY.public_key)
-        self.approvals = Approvals(self.journal, self.clock, (approver,), ed25519.verify)
+        self.kept = kept or MemoryKept()
+        #: Approvers whose key was taken away.
+        self.revoked: set[str] = set()
+        self.approvals = Approvals(self.journal, self.clock, self._approvers(), ed25519.verify, kept=self.kept)
         self.gateway = Gateway(
             clock=self.clock,
             keys=Keys(permit=_KEY, salt=_KEY, digest=_KEY),
@@ -95,6 +129,17 @@ class World:
         self.desk.isolation = isolation
         self._ids = itertools.count(1)
         self.session = self.new_session()
+
+    def _approvers(self) -> Approvers:
+        keys = (("operator", APPROVER_KEY), ("second", SECOND_KEY), ("plain", PLAIN_KEY))
+        return Approvers(
+            [
+                Approver(approver=name, key_id=key.key_id, public_key=key.public_key, passphrase=key is not PLAIN_KEY)
+                for name, key in keys
+            ],
+            trust_level=self.config.trust_level,
+            revoked=lambda one: one.approver in self.revoked,
+        )
 
     def new_session(self, principal: str = "uid:1000") -> Session:
         """Return another session on the same desk."""
@@ -139,7 +184,8 @@ class World:
 
     async def restart(self) -> World:
         """Return a world over the same journal and application, as after a crash of the host."""
-        other = World(policy="", journal=self.journal, clock=self.clock, config=self.config)
+        other = World(policy=self.policy, journal=self.journal, clock=self.clock, config=self.config, kept=self.kept)
+        other.revoked = self.revoked
         other.app = self.app
         other.desk = self.app.desk()
         other.session = other.new_session()
@@ -156,6 +202,8 @@ def signed_answer(
     key: SigningKey = APPROVER_KEY,
     approver: str = "operator",
     presentation_hash: str | None = None,
+    standing: StandingGrant | None = None,
+    reason: str = "",
 ) -> ApprovalAnswer:
     """Return an answer signed with the tests' approver key."""
     unsigned = ApprovalAnswer(
@@ -166,6 +214,8 @@ def signed_answer(
         key_id=key.key_id,
         answered_at_ms=now_ms,
         expires_at_ms=now_ms + 60_000,
+        reason=reason,
+        standing=standing,
         signature="",
     )
     signature = key.sign(answer_message(unsigned))

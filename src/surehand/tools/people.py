@@ -30,6 +30,7 @@ _APPROVALS: Final = {
     "unanswered": "nobody answered in time; repeat the call only when somebody may be there",
     "used": "used: it was carried out already; operation_status says how it ended",
     "withdrawn": "withdrawn: the operation went ahead on another approval",
+    "changed": "void: what the call would do has changed. Repeat it with operation_id {operation_id} to ask again",
     "lost": "lost: the daemon restarted. Repeat the call with operation_id {operation_id}; a person is asked again",
 }
 _REQUESTS: Final = {

@@ -17,14 +17,23 @@ from typing import Any
 import pytest
 from mcp import Client, StdioServerParameters
 
+from surehand.signing.keystore import KeyStore
 from surehand.testing.desktop import IsolatedDesktop
 from surehand.testing.fixture_app import FixtureApp
+from surehand.testing.terminal import with_passphrase
 from surehand.tools.catalog import TOOLS
 
 pytestmark = pytest.mark.desktop
 SUREHAND = str(Path(sys.executable).with_name("surehand"))
 PAY = {"role": "button", "name": "Pay 10"}
 APP = {"app": "gtk3_app.py"}
+PASSPHRASE = "only for these tests"  # noqa: S105 - for these tests alone
+
+
+def data_of(said: str, more: object = "") -> Any:
+    envelope = json.loads(said)
+    assert envelope["ok"], (envelope, more)
+    return envelope["data"]
 
 
 class Stage:
@@ -40,13 +49,17 @@ class Stage:
 
     async def operator(self, *words: str) -> Any:
         """Run the operator's command line and return its data."""
+        if words[:2] in {("approvals", "approve"), ("approvals", "deny")}:
+            return data_of(await asyncio.to_thread(self.typed, *words))
         process = await asyncio.create_subprocess_exec(
             SUREHAND, *words, "--json", env=self.environment, stdout=-1, stderr=-1, stdin=asyncio.subprocess.DEVNULL
         )
         out, err = await asyncio.wait_for(process.communicate(), 60)
-        envelope = json.loads(out)
-        assert envelope["ok"], (envelope, err)
-        return envelope["data"]
+        return data_of(out.decode(), err)
+
+    def typed(self, *words: str) -> str:
+        """Run the operator's command line at a terminal, where it asks for the passphrase."""
+        return with_passphrase([SUREHAND, *words, "--json"], PASSPHRASE, env=self.environment)[1]
 
     async def until(self, *words: str) -> Any:
         """Ask the operator's command line until it lists something."""
@@ -96,7 +109,8 @@ class Agent:
 async def stage(desktop: IsolatedDesktop, tmp_path: Path) -> AsyncIterator[Stage]:
     app = await FixtureApp.start(desktop, "gtk3")
     stage = Stage(desktop, app, tmp_path)
-    await stage.operator("keys", "create", "ann")
+    keys = KeyStore.open(Path(stage.environment["SUREHAND_RUNTIME_DIR"]) / "state" / "keys")
+    keys.create_approver("ann", passphrase=PASSPHRASE)
     try:
         yield stage
     finally:

@@ -19,8 +19,10 @@ from surehand.cli.app import build, split_json
 from surehand.cli.forms import FORMS
 from surehand.client.control import signed_answer
 from surehand.core.approval import Approver, answer_message, ask, check_answer, presentation_hash
+from surehand.core.approvers import standing_message
 from surehand.errors import AuthorityDenied
 from surehand.model.approval import ApprovalAnswer, PendingApproval, Presentation
+from surehand.model.authority import StandingGrant
 from surehand.model.record import convert, to_value
 from surehand.signing import ed25519
 from tests.unit.cli.conftest import Cli
@@ -425,6 +427,42 @@ def test_an_answer_is_signed_for_what_was_shown_and_nothing_else(desk: Desk, cli
     assert desk.named("answer")[1]["answer"]["answer"] == "deny"
 
 
+def test_a_yes_for_a_while_is_for_what_was_shown_and_signed_with_it(desk: Desk, cli: Cli, tmp_path: Path) -> None:
+    keys = ("--keys", str(tmp_path / "keys"))
+    cli("keys", "create", "ann", *keys)
+    answers(desk, approvals={"pending": [to_value(question())]}, answer={"approval_id": "ap1", "state": "approved"})
+    said = cli("approvals", "approve", "ap1", "--yes", "--uses", "20", "--minutes", "30", *keys)
+    (sent,) = desk.named("answer")
+    grant = sent["answer"]["standing"]
+    assert f"standing revoke {grant['grant_id']}" in said.out
+    assert (grant["app"], grant["place"], grant["actions"], grant["uses_max"], grant["issued_by"]) == (
+        "exe:/usr/bin/mail", "main", ["desktop.invoke"], 20, "ann",
+    )  # fmt: skip
+    assert cli("approvals", "approve", "ap1", "--yes", "--uses", "10001", *keys).code == 2
+
+
+def test_what_changed_since_a_yes_is_shown(desk: Desk, cli: Cli) -> None:
+    before = question(element="button Pay 10")
+    now = question(element="button Pay 9999").presentation
+    after = ask(
+        now, approval_id="ap2", operation_id="o1", now_ms=before.requested_at_ms, instead_of=before, was_approved=True
+    )
+    answers(desk, approvals={"pending": [to_value(after)]})
+    shown = cli("approvals", "show", "ap2").out
+    assert "changed since it was approved as ap1, which is void" in shown
+    assert "was button Pay 10\n" in shown
+    assert "is  button Pay 9999\n" in shown
+
+
+def test_a_key_can_be_destroyed(cli: Cli, tmp_path: Path) -> None:
+    keys = ("--keys", str(tmp_path / "keys"))
+    made = cli("keys", "create", "ann", *keys, "--json").data
+    assert cli("keys", "remove", "ann", *keys, "--json").code == 2
+    assert cli("keys", "remove", "ann", "--yes", *keys, "--json").data["key_id"] == made["key_id"]
+    assert cli("keys", "show", *keys, "--json").data["approvers"] == []
+    assert cli("keys", "remove", "ann", "--yes", *keys, "--json").code == 3
+
+
 def test_a_presentation_that_was_swapped_is_signed_as_shown_not_as_claimed(tmp_path: Path) -> None:
     shown = question()
     lying = PendingApproval(
@@ -458,17 +496,22 @@ def test_a_second_key_of_one_name_is_refused_and_the_first_stays(cli: Cli, tmp_p
     assert cli("keys", "show", *keys, "--json").data["approvers"][0]["key_id"] == first["key_id"]
 
 
-def test_standing_grants(desk: Desk, cli: Cli) -> None:
+def test_standing_grants(desk: Desk, cli: Cli, tmp_path: Path) -> None:
+    keys = ("--keys", str(tmp_path / "keys"))
+    made = cli("keys", "create", "ann", *keys, "--json").data
     answers(
         desk,
         standing__grant={"grant_id": "g"},
         standing__list={"grants": [{"grant_id": "g", "principal": "p", "app": "a", "actions": ["x"], "risk_max": "read", "uses_left": 3}]},
         standing__revoke={"grant_id": "g"},
     )  # fmt: skip
-    words = ("--principal", "uid:7", "--app", "exe:/a", "--action", "desktop.invoke", "--uses", "3", "--as", "ann")
+    words = ("--principal", "uid:7", "--app", "exe:/a", "--action", "desktop.invoke", "--uses", "3", *keys)
     assert cli("standing", "grant", *words).code == 0
-    grant = desk.named("standing.grant")[0]["grant"]
+    sent = desk.named("standing.grant")[0]
+    grant = sent["grant"]
     assert (grant["uses_max"], grant["actions"], grant["issued_by"]) == (3, ["desktop.invoke"], "ann")
+    message = standing_message(convert(StandingGrant, grant))
+    assert ed25519.verify(bytes.fromhex(made["public_key"]), message, bytes.fromhex(sent["signature"]))
     assert "g" in cli("standing", "list").out
     assert cli("standing", "revoke", "g").code == 0
     assert cli("standing", "grant", *words, "--uses", "10001").code == 2

@@ -17,12 +17,13 @@ from surehand.model.authority import Grant, SignedGrant, StandingGrant
 from surehand.model.record import to_value
 from surehand.model.request import Request
 from surehand.model.targets import NoTarget
+from surehand.runtime.approvals import _answered
 from surehand.runtime.config import Config
 from surehand.runtime.recovery import recover
 from surehand.signing.ed25519 import SigningKey
 from surehand.testing.journals import FaultyJournal, MemoryJournal
 from surehand.testing.memory import button
-from surehand.testing.worlds import World
+from surehand.testing.worlds import World, signed_answer
 
 ASK = """
 version = 1
@@ -94,7 +95,7 @@ async def test_a_question_that_a_standing_grant_overtook_cannot_be_answered_into
     world, _ = held_world()
     await world.act("op")
     (pending,) = world.approvals.pending()
-    await world.approvals.grant(standing(world))
+    await world.approvals.leave.grant(standing(world))
     assert (await world.act("op")).status == "succeeded"
     assert world.approvals.pending() == []
     with pytest.raises(InvalidRequest):
@@ -112,7 +113,8 @@ async def test_an_approval_event_after_a_claim_does_not_keep_recovery_from_endin
     journal.fail("operation.terminal.v1", "lost_before")
     assert (await world.act("op")).status == "outcome_unknown"
     journal.reopen()
-    await world.approvals._record_answer(pending, "operation.approved.v1", "operator", "ed25519:late", "")
+    late = signed_answer(pending, now_ms=world.clock.wall_ms())
+    await world.journal.append([_answered(pending, late, "ed25519:late", world.clock.wall_ms())])
     later = await world.restart()
     assert (await later.gateway.act(later.session, await later.request("op"))).status == "outcome_unknown"
     assert len(world.app.effects) == 1
@@ -181,7 +183,7 @@ async def test_a_yes_for_one_window_does_not_count_in_another_of_the_same_applic
 async def test_a_replay_whose_scene_is_gone_still_hashes_to_its_window() -> None:
     world, _ = held_world()
     request = await world.request("op")
-    await world.approvals.grant(standing(world))
+    await world.approvals.leave.grant(standing(world))
     await world.gateway.act(world.session, request)
     assert (await world.gateway.act(world.new_session(), request)).replayed
 
@@ -191,22 +193,22 @@ async def test_a_replay_whose_scene_is_gone_still_hashes_to_its_window() -> None
 
 async def test_a_spent_standing_grant_asks_a_person_instead_of_refusing_for_ever() -> None:
     world, _ = held_world()
-    await world.approvals.grant(standing(world))
+    await world.approvals.leave.grant(standing(world))
     assert (await world.act("one")).status == "succeeded"
     assert (await world.act("two")).status == "approval_required"
 
 
 async def test_behind_a_spent_standing_grant_the_next_one_is_used() -> None:
     world, _ = held_world()
-    await world.approvals.grant(standing(world))
-    await world.approvals.grant(standing(world, grant_id="second"))
+    await world.approvals.leave.grant(standing(world))
+    await world.approvals.leave.grant(standing(world, grant_id="second"))
     assert [(await world.act(f"op{n}")).status for n in range(3)] == ["succeeded", "succeeded", "approval_required"]
     assert len(world.app.effects) == 2
 
 
 async def test_a_race_for_the_last_use_of_a_standing_grant_gives_one_effect() -> None:
     world, _ = held_world()
-    await world.approvals.grant(standing(world))
+    await world.approvals.leave.grant(standing(world))
     requests = [await world.request(f"op{n}") for n in range(8)]
     replies = await asyncio.gather(*(world.gateway.act(world.session, request) for request in requests))
     assert [reply.status for reply in replies].count("succeeded") == 1
@@ -215,12 +217,12 @@ async def test_a_race_for_the_last_use_of_a_standing_grant_gives_one_effect() ->
 
 async def test_a_standing_grant_revoked_while_the_fence_was_reading_is_not_used() -> None:
     world, _ = held_world()
-    await world.approvals.grant(standing(world))
+    await world.approvals.leave.grant(standing(world))
     live = world.app.live
 
     async def slow(*arguments: Any, **options: Any) -> Any:
-        if await world.approvals.standing():
-            await world.approvals.revoke("sg", "operator")
+        if await world.approvals.leave.listed():
+            await world.approvals.leave.revoke("sg", "operator")
         return await live(*arguments, **options)
 
     request = await world.request("op")
@@ -232,9 +234,9 @@ async def test_a_standing_grant_revoked_while_the_fence_was_reading_is_not_used(
 
 async def test_two_people_revoking_at_once_is_no_defect() -> None:
     world, _ = held_world()
-    await world.approvals.grant(standing(world))
+    await world.approvals.leave.grant(standing(world))
     results = await asyncio.gather(
-        *(world.approvals.revoke("sg", "operator") for _ in range(2)), return_exceptions=True
+        *(world.approvals.leave.revoke("sg", "operator") for _ in range(2)), return_exceptions=True
     )
     assert all(result is None or isinstance(result, InvalidRequest) for result in results)
 
@@ -243,13 +245,13 @@ async def test_a_standing_grant_for_an_interpreter_covers_none_of_its_programs()
     world, _ = held_world()
     identity = msgspec.structs.replace(world.app.surface.app, key="exe:/usr/bin/python3.11")
     world.app.surface = msgspec.structs.replace(world.app.surface, app=identity)
-    await world.approvals.grant(standing(world))
+    await world.approvals.leave.grant(standing(world))
     assert (await world.act("op")).status == "approval_required"
 
 
 async def test_a_standing_grant_never_covers_what_the_screen_calls_consequential() -> None:
     world, _ = held_world(nodes=[button("gone", "Delete all files")])
-    await world.approvals.grant(standing(world))
+    await world.approvals.leave.grant(standing(world))
     assert (await world.act("op", "gone")).status == "approval_required"
     assert world.app.effects == []
 

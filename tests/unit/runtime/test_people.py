@@ -379,7 +379,6 @@ async def test_an_approval_is_pending_then_approved_then_used_exactly_once(askin
     found = await asyncio.wait_for(call, 5)
     assert (found["status"], found["operation_id"], found["given"]) == ("approved", "op", 1)
     assert asking.world.app.effects == []
-    assert (await asking.act("op", handle="open"))["status"] == "approval_required"
     assert (await asking.act("op"))["status"] == "succeeded"
     assert (await asking.act("op"))["replayed"]
     assert refused(await asking.act("op", handle="open"))["code"] == "conflict"
@@ -435,12 +434,27 @@ async def test_after_a_restart_a_question_is_told_as_what_is_left_of_it(asking: 
     await asking.act("op")
     (pending,) = asking.world.approvals.pending()
     if answer is not None:
-        await asking.world.answer(pending, answer)
+        await asking.world.answer(pending, answer, reason="not this one")
     again = await Scene(await asking.world.restart()).open()
     found = await approval(again, operation_id="op")
-    assert found["status"] == ("denied" if answer == "deny" else "lost")
+    assert found["status"] == {"approve": "approved", "deny": "denied", None: "pending"}[answer]
+    if answer != "deny":
+        assert (await approval(again, approval_id=pending.approval_id))["status"] == found["status"]
+        return
+    # What has ended is in the journal, under the operation's id.
+    assert found["operator_reason"] == "not this one"
     with pytest.raises(InvalidRequest):
         await approval(again, approval_id=pending.approval_id)
+
+
+async def test_a_question_that_cannot_be_shown_any_more_is_lost_and_recorded_so(asking: Scene) -> None:
+    await asking.act("op")
+    asking.world.kept.files.clear()
+    again = await Scene(await asking.world.restart()).open()
+    assert (await approval(again, operation_id="op"))["status"] == "lost"
+    ends = [event for event in await asking.world.journal.read() if event.type == "operation.denied.v1"]
+    assert [event.payload["how"] for event in ends] == ["lost"]
+    assert (await again.act("op"))["status"] == "approval_required"
 
 
 async def test_only_so_many_ends_are_kept(asking: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
