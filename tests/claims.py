@@ -494,6 +494,9 @@ CLAIMS: tuple[Claim, ...] = (
             "_and_nothing_by_pointer_or_keyboard",
         ),
         Guard(_RUNTIME + "compose.py", "    if desk.isolation == SHARED:\n", "    if False:\n"),
+    ),
+    Claim(
+        1,
         "at level A a yes to anything consequential takes a key behind a passphrase",
         (_APPROVALS + "test_what_is_consequential_takes_a_key_behind_a_passphrase_and_a_no_does_not",),
         Guard(
