@@ -96,7 +96,12 @@ def middle(node: Node) -> tuple[int, int]:
 async def shown(desk: Desk, app: FixtureApp, x: int, y: int) -> Surface:
     """Return the application's surface once its window stands where the test wants it."""
     surface = await surface_of(desk.observer, app)
-    entry = next(found for found in await desk.screen.stacking() if found["title"] == app.title)
+
+    async def stacked() -> Any:
+        # It may be on the accessibility bus before the window manager has it.
+        return next((found for found in await desk.screen.stacking() if found["title"] == app.title), None)
+
+    entry = await until_async(stacked, f"window {app.title!r}")
     for action in (Window(op="move", x=x, y=y), Window(op="focus")):
         done = await desk.actor.perform(RecordingAttempt(action, surface, None))
         assert done.status == "done", (action, entry)

@@ -26,8 +26,17 @@ class Agent:
         self.context = context
         self.app = app
         self.window = ""
+        #: Whether the application may still do what it was told; a toolkit puts handlers off.
+        self.has_acted = True
+
+    async def rest(self) -> None:
+        """Wait until the application has done all that it was told."""
+        if self.has_acted:
+            await self.app.settle()
+            self.has_acted = False
 
     async def tool(self, name: str, /, **arguments: Any) -> Answer:
+        self.has_acted = self.has_acted or find_tool(TOOLS, name).kind == "act"
         answer = await call(self.context, find_tool(TOOLS, name), arguments)
         # What programs get must be what JSON can say.
         assert json.loads(json.dumps(answer.data)) == answer.data
@@ -46,7 +55,7 @@ class Agent:
         assert answer.is_error, answer.text
         assert answer.data["error"]["code"] == code, answer.text
         assert answer.data["error"]["retry_safe"] is True
-        await self.app.settle()
+        await self.rest()
         assert self.effects(mark) == []
         return answer
 

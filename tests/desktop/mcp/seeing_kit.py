@@ -100,6 +100,9 @@ else:
             found = await self.hand.call(method, **json.loads(json.dumps(params)))
             return json.loads(json.dumps(found))
 
+        async def act(self, method: str, params: dict[str, Any], *_: Any, **__: Any) -> Any:
+            return await self.ask(method, params)
+
     class Seat:
         """One agent's tools."""
 

@@ -486,6 +486,14 @@ async def test_a_condition_says_one_thing(seat: Seat, fixture: FixtureApp, until
     assert await seat.refused("wait_for", window=window, until=until) in {"invalid_request", "too_large"}
 
 
+async def test_a_window_that_never_comes_is_no_failure(seat: Seat, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The time for it is over sooner than in earnest; the program and the desktop are real."""
+    monkeypatch.setattr(limits, "LAUNCH_WINDOW_MS_MAX", 500)
+    answer = await seat.ok("launch_app", name="sleep", arguments=["60"])
+    assert answer.data["status"] == "succeeded"
+    assert "no window of it yet" in answer.text
+
+
 async def test_reads_are_recorded_without_what_was_read(seat: Seat, host: Host, fixture: FixtureApp) -> None:
     await fixture.run("set_text", control="notes", text="confidential words")
     window = await seat.window(fixture.title)

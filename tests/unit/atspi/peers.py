@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import shutil
 import subprocess
+import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
@@ -20,9 +21,14 @@ def private_bus() -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
     """Run a real dbus-daemon; yields its address and its process."""
     program = shutil.which("dbus-daemon")
     assert program is not None
-    with subprocess.Popen(
-        [program, "--session", "--nofork", "--print-address=1"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-    ) as process:
+    with (
+        tempfile.TemporaryDirectory() as folder,  # a killed bus leaves its socket
+        subprocess.Popen(
+            [program, "--session", "--nofork", "--print-address=1", f"--address=unix:dir={folder}"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        ) as process,
+    ):
         assert process.stdout is not None
         try:
             yield process.stdout.readline().decode().strip(), process
