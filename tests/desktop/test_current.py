@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from surehand.errors import PermissionMissing, Unavailable
-from surehand.model.actions import Click, Invoke, Press, SetValue
+from surehand.model.actions import Click, Invoke, Press, SetValue, TypeText
 from surehand.runtime.compose import build_host
 from surehand.runtime.config import Config
 from surehand.runtime.host import Host
@@ -72,6 +72,11 @@ async def test_once_paired_it_is_read_and_each_change_asks_the_person(
     assert reply["status"] == "approval_required"
     await app.settle()
     assert on.effects() == []
+    # Nobody is asked to approve what cannot be done there.
+    for action in (Click(), Press(chords=("ctrl+a",))):
+        error = await on.refused("unsupported_action", action, await on.button("Count"))
+        assert error["details"]["what"] == "shared_input"
+    assert len(host.parts.approvals.pending()) == 1
     await host.close()
 
 
@@ -87,9 +92,7 @@ async def test_what_the_operators_rule_covers_is_done_through_accessibility_and_
     assert reply["terminal"]["receipt"]["isolation"] == "shared"
     assert person(desktop, *where) == before  # nothing was moved, and nothing came to the front
     await on.done("verified", SetValue(value="v19-ünïcode-€"), await on.entry("entry", "Name"))
-    for action in (Click(), Press(chords=("ctrl+a",))):
-        error = await on.refused("unsupported_action", action, await on.button("Count"))
-        assert error["details"]["what"] == "shared_input"
+    await on.refused("unsupported_action", TypeText(text="x"), await on.entry("entry", "Name"))
     listed = {one["name"]: one for one in host.parts.desks.listed()}
     assert (listed["current"]["isolation"], listed["current"]["owned"]) == ("shared", False)
     with pytest.raises(Unavailable):

@@ -20,6 +20,7 @@ from surehand.model.decision import Decision, PolicyInput
 from surehand.model.scene import Surface
 from surehand.ports import Clock
 from surehand.runtime.config import Config
+from surehand.runtime.current import check_not_the_persons
 from surehand.runtime.run import Run
 from surehand.runtime.session import Session
 
@@ -53,8 +54,10 @@ class Authority:
 
         Raises:
             AuthorityDenied: also while the desktop is handed over to a person.
+            UnsupportedAction: it needs what a person has in hand; nobody is asked for an approval that changes nothing.
         """
         run.session.check_not_handed_over()
+        check_not_the_persons(run.session, run.request.action)
         request, wall = run.request, self._clock.wall_ms()
         if self._config.authority == "host":
             granted = rules.check_grant(

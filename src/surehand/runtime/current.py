@@ -20,20 +20,20 @@ from typing import Final
 from dbus_fast import Message, MessageFlag, MessageType
 from dbus_fast.aio import MessageBus
 
+from surehand.core.lifecycle import Gate
 from surehand.errors import AccessibilityDisabled, PermissionMissing, Unavailable, UnsupportedAction
 from surehand.model.actions import Action, kind_of
 from surehand.model.scene import CapabilityFact, Node, Surface
 from surehand.ports import Attempt, Dispatched
 from surehand.runtime.desktops import DesktopRecord
+from surehand.runtime.session import Session
 
 CURRENT: Final = "current"
 SHARED: Final = "shared"
 
 _DISPLAY: Final = re.compile(r":[0-9]{1,5}(?:\.[0-9]{1,2})?\Z", re.ASCII)
-#: What goes through pointer or keyboard, which are one for all.
-_INPUT: Final = frozenset(
-    {"click", "hover", "move", "hold", "release", "drag", "scroll", "type_text", "press", "paste", "physical_state"}
-)
+#: What goes through pointer or keyboard, which are one for all. Scrolling does too where accessibility has no way.
+_INPUT: Final = frozenset({"click", "hover", "move", "hold", "release", "drag", "type_text", "press", "paste"})
 _ANSWER_S: Final = 2.0
 
 
@@ -154,6 +154,25 @@ async def _accessibility(session: str) -> str:
     return str(reply.body[0])
 
 
+def check_not_the_persons(session: Session, action: Action) -> None:
+    """Refuse what needs pointer or keyboard where those are a person's (spec §10).
+
+    Raises:
+        UnsupportedAction.
+    """
+    if session.desk is not None and session.desk.isolation == SHARED and kind_of(action) in _INPUT:
+        raise _needs_input(kind_of(action), gate=Gate.AUTHORITY)
+
+
+def _needs_input(kind: str, *, gate: Gate) -> UnsupportedAction:
+    return UnsupportedAction(
+        f"{kind} needs the pointer or the keyboard, and on a shared desktop those are the person's",
+        gate=gate,
+        fix="invoke, toggle, set_value, select_option and select_text need neither; or use an isolated desktop",
+        details={"what": "shared_input"},
+    )
+
+
 class SharedInput:
     """Stands where pointer, keyboard and program starts are on an agent's own desktop, and refuses them (spec §10)."""
 
@@ -171,13 +190,8 @@ class SharedInput:
             UnsupportedAction: it needs what the person has in hand.
         """
         del surface, node
-        kind = kind_of(action)
-        if kind in _INPUT:
-            raise UnsupportedAction(
-                f"{kind} needs the pointer or the keyboard, and on a shared desktop those are the person's",
-                fix="invoke, toggle, set_value, select_option and select_text need neither; or use an isolated desktop",
-                details={"what": "shared_input"},
-            )
+        if kind_of(action) in _INPUT | {"scroll"}:
+            raise _needs_input(kind_of(action), gate=Gate.PERMIT)
         return None
 
     async def perform(self, attempt: Attempt) -> Dispatched:
