@@ -6,6 +6,7 @@ refusal names which binding failed, never what the right value would have been.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterable
 from typing import Final, Literal
 
@@ -17,6 +18,8 @@ from surehand.model.record import Record, check_identifier, check_range
 
 _GRANT_DOMAIN: Final = b"surehand/grant/v1\x00"
 _PUBLIC_KEY_BYTES: Final = 32
+#: Risks that count against the budget of what reaches beyond the desktop.
+_EXTERNAL: Final = frozenset({"external", "destructive"})
 
 #: (public key, message, signature) → whether it is that key's signature. Strict Ed25519.
 Verify = Callable[[bytes, bytes, bytes], bool]
@@ -194,25 +197,46 @@ class Spent(Record, frozen=True, kw_only=True):
     started_at_ms: int = 0
 
 
+def has_budget(ceiling: Ceiling) -> bool:
+    """Say whether a ceiling limits how much may be done, and not only what."""
+    return bool(ceiling.operations_max or ceiling.external_max or ceiling.minutes_max)
+
+
+def budget_keys(principal: str, started_at_ms: int, risk: Risk, *, returned: bool = False) -> tuple[str, ...]:
+    """Return the keys under which the journal counts an operation of a round, or that it was none after all."""
+    whose = hashlib.sha256(principal.encode()).hexdigest()[:32]
+    end = "/returned" if returned else ""
+    kinds = ("operations", "external") if risk in _EXTERNAL else ("operations",)
+    return tuple(f"budget/{whose}/{started_at_ms}/{kind}{end}" for kind in kinds)
+
+
+def exhausted(ceiling: Ceiling, spent: Spent, now_ms: int) -> str | None:
+    """Return which budget is used up for any operation at all, or None."""
+    if ceiling.operations_max and spent.operations >= ceiling.operations_max:
+        return "operations"
+    if ceiling.minutes_max and now_ms - spent.started_at_ms >= ceiling.minutes_max * 60_000:
+        return "minutes"
+    return None
+
+
 def check_budget(ceiling: Ceiling, spent: Spent, *, risk: Risk, now_ms: int) -> Spent:
     """Return what is spent once this operation counts, or pause a runaway agent (spec §6.2).
 
     Raises:
         BudgetExhausted: naming the budget; an operator starts a new one.
     """
-    external = risk in ("external", "destructive")
-    if ceiling.operations_max and spent.operations >= ceiling.operations_max:
-        raise _exhausted("operations", ceiling.operations_max)
+    external = risk in _EXTERNAL
+    used_up = exhausted(ceiling, spent, now_ms)
+    if used_up is not None:
+        raise _exhausted(used_up, ceiling.operations_max if used_up == "operations" else ceiling.minutes_max)
     if ceiling.external_max and external and spent.external >= ceiling.external_max:
         raise _exhausted("external effects", ceiling.external_max)
-    if ceiling.minutes_max and now_ms - spent.started_at_ms >= ceiling.minutes_max * 60_000:
-        raise _exhausted("minutes", ceiling.minutes_max)
     return Spent(operations=spent.operations + 1, external=spent.external + external, started_at_ms=spent.started_at_ms)
 
 
 def given_back(spent: Spent, *, risk: Risk) -> Spent:
     """Return what is spent without an operation that was counted and then refused: nothing was done."""
-    external = risk in ("external", "destructive")
+    external = risk in _EXTERNAL
     return Spent(operations=spent.operations - 1, external=spent.external - external, started_at_ms=spent.started_at_ms)
 
 
@@ -224,6 +248,6 @@ def _exhausted(what: str, most: int) -> BudgetExhausted:
     return BudgetExhausted(
         f"the budget of {most} {what} is used up",
         gate="policy",
-        fix="The operator raises the budget or starts a new run.",
+        fix="An operator gives leave to go on: surehand budgets renew PRINCIPAL",
         details={"budget": what, "limit": most},
     )

@@ -34,6 +34,7 @@ from surehand.model.scene import AppIdentity, LiveNode, Surface
 from surehand.ports import Clock
 from surehand.runtime.approvals import Approvals
 from surehand.runtime.authority import Authority
+from surehand.runtime.budgets import Budgets
 from surehand.runtime.clock import SystemClock
 from surehand.runtime.config import Config, check_operator_owned
 from surehand.runtime.current import SHARED, SharedInput, current_desktop
@@ -90,6 +91,7 @@ async def build_host(config: Config, *, state_dir: Path, denied_apps: str | None
         await recover(journal, parts.operations)
         await parts.approvals.restore()
         await parts.people.restore()
+        await parts.authority.budgets.restore()
         await journal.append(
             [
                 NewEvent(stream="daemon", type="daemon.started.v1", actor="daemon", payload=started),
@@ -119,6 +121,7 @@ def _parts(
     facts = FactFinder(load_vocabulary(), digest, denied, frozenset({os.getpid()}))
     authority = Authority(config, _policy(config), _keyring(config), ed25519.verify, clock)
     authority.read_document = facts.reading
+    authority.budgets = Budgets(clock, journal)
     operations = Operations(journal, clock)
     scenes = Scenes(clock, authority.check_read)
     approvers = _approvers(config, keys)

@@ -105,7 +105,19 @@ async def ps(parts: Parts, _: Session, __: p.Nothing) -> dict[str, Any]:
         ],
         "approvals": len(parts.approvals.pending()),
         "requests": len(parts.people.open()),
+        "budgets": parts.authority.budgets.listed(parts.config.ceilings),
     }
+
+
+async def budgets(parts: Parts, _: Session, __: p.Nothing) -> dict[str, Any]:
+    """Say what each principal has spent of its budget."""
+    return {"budgets": parts.authority.budgets.listed(parts.config.ceilings)}
+
+
+async def budgets_renew(parts: Parts, session: Session, args: p.PrincipalName) -> dict[str, Any]:
+    """Let a principal go on with a new budget."""
+    spent = await parts.authority.budgets.renew(args.principal, session.principal)
+    return {"principal": args.principal, "spent": to_value(spent)}
 
 
 async def stop(parts: Parts, _: Session, __: p.Nothing) -> dict[str, Any]:
@@ -236,6 +248,8 @@ CONTROL: Final[dict[str, tuple[type[Any], Method]]] = {
     "requests.decline": (p.HandBack, requests_decline),
     "ps": (p.Nothing, ps),
     "stop": (p.Nothing, stop),
+    "budgets": (p.Nothing, budgets),
+    "budgets.renew": (p.PrincipalName, budgets_renew),
     "policy": (p.Nothing, policy),
     "keys": (p.Nothing, keys),
     "audit.verify": (p.Nothing, audit_verify),

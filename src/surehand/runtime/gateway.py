@@ -367,7 +367,7 @@ class Gateway:
         decision = run.decision
         if decision is None:
             raise InternalError("a claim without a decision")
-        self.authority.spend(run)
+        await self.authority.spend(run)
         run.permit = permit.mint_permit(
             self.keys.permit,
             request_hash=run.request_hash,
@@ -526,7 +526,7 @@ class Gateway:
 
     async def _release(self, run: Run, error: Exception) -> Reply:
         """Nothing was done: free the id, durably, and refuse."""
-        self.authority.give_back(run)
+        self.authority.budgets.give_back(run)
         if not isinstance(error, SurehandError):
             log_defect(_log, "the actor failed before entering", error)
             error = InternalError("a defect of Surehand; nothing was done")
@@ -535,12 +535,12 @@ class Gateway:
         if gate is Gate.FINAL_FENCE:
             run.step(_H.DEADLINE_HELD)
         run.step(_H.RELEASED, gate=gate, code=error.code)
-        await self.operations.release(run.principal, run.operation_id, error)
+        await self.operations.release(run.principal, run.operation_id, error, run.returned)
         return Reply(operation_id=run.operation_id, status="refused", error=error.to_value())
 
     async def _refuse(self, run: Run, error: SurehandError) -> Reply:
         """Record a refusal and say which gate it was."""
-        self.authority.give_back(run)
+        self.authority.budgets.give_back(run)
         if error.gate is None:
             error.gate = str(_gate_of(run))
         try:

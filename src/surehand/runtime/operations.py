@@ -65,9 +65,20 @@ class Operations:
         )
         return (await self._journal.consume(uses, [event]))[0]
 
-    async def release(self, principal: str, operation_id: str, error: SurehandError) -> None:
-        """Record that the final fence refused after the claim: no effect, and the id is free again."""
-        await self._append(principal, operation_id, "operation.released.v1", _in_our_words(error))
+    async def release(
+        self, principal: str, operation_id: str, error: SurehandError, returned: dict[str, int] | None = None
+    ) -> None:
+        """Record that the final fence refused after the claim: no effect, and the id is free again.
+
+        `returned` names what the claim had counted against a budget; it is counted as returned in the same commit.
+        """
+        event = NewEvent(
+            stream=operation_stream(principal, operation_id),
+            type="operation.released.v1",
+            actor=principal,
+            payload=_in_our_words(error),
+        )
+        await self._journal.consume(returned or {}, [event])
 
     async def finish(self, principal: str, operation_id: str, terminal: Terminal, meaning_key: str) -> Proof:
         """Write the terminal, and with it the note that an unknown outcome is unresolved."""

@@ -320,6 +320,15 @@ class RevokeStanding(Record, frozen=True, kw_only=True):
     grant_id: str
 
 
+class PrincipalName(Record, frozen=True, kw_only=True):
+    """Whose budget begins anew."""
+
+    principal: str
+
+    def __post_init__(self) -> None:
+        check_identifier("principal", self.principal)
+
+
 class Show(Record, frozen=True, kw_only=True):
     """Which events to show, newest last."""
 

@@ -64,6 +64,8 @@ class Run:
     secret: str | None = None
     #: The risk under which it counts against its principal's budget, from just before the claim on.
     counted: Risk | None = None
+    #: The uses that the end of a refused claim must count, so that its budget is what it was.
+    returned: dict[str, int] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
 
     @property

@@ -28,6 +28,7 @@ from surehand.model.targets import ElementTarget
 from surehand.ports import Clock, Journal
 from surehand.runtime.approvals import Approvals
 from surehand.runtime.authority import Authority
+from surehand.runtime.budgets import Budgets
 from surehand.runtime.clock import SystemClock
 from surehand.runtime.config import Config
 from surehand.runtime.facts import FactFinder
@@ -109,6 +110,7 @@ class World:
             self.config, parse_policy(policy), keyring or Keyring(()), ed25519.verify, self.clock
         )
         self.authority.read_document = facts.reading
+        self.authority.budgets = Budgets(self.clock, self.journal)
         self.operations = Operations(self.journal, self.clock)
         self.scenes = Scenes(self.clock, self.authority.check_read)
         self.kept = kept or MemoryKept()
@@ -191,6 +193,7 @@ class World:
         other.session = other.new_session()
         await recover(other.journal, other.operations)
         await other.approvals.restore()
+        await other.authority.budgets.restore()
         return other
 
 

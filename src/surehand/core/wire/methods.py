@@ -44,6 +44,7 @@ AGENT_METHODS: Final = READS | EFFECTS | {"cancel", "end_session", "human"}
 CONTROL_READS: Final = frozenset(
     {
         "approvals",
+        "budgets",
         "ps",
         "policy",
         "audit.verify",
@@ -65,6 +66,7 @@ CONTROL_METHODS: Final = CONTROL_READS | {
     "requests.done",
     "requests.decline",
     "stop",
+    "budgets.renew",
     "desktop.start",
     "desktop.stop",
     "desktop.launch",
