@@ -20,11 +20,12 @@ from pathlib import Path
 from surehand.adapters.policy_cedar import CedarEngine, open_cedar
 from surehand.adapters.policy_opa import OpaEngine, open_opa
 from surehand.adapters.policy_rego import RegoEngine, open_rego
-from surehand.core.policy.to_cedar import cedar_text
+from surehand.core.policy.to_cedar import cedar_schema, cedar_text
 from surehand.core.policy.to_rego import MODULE_FILE, rules_data
 
 ROOT = Path(__file__).parents[1]
 MODULE = resources.files("surehand.core.policy").joinpath("data", MODULE_FILE).read_text("utf-8")
+SCHEMA = cedar_schema()
 START_S = 20
 
 
@@ -33,7 +34,7 @@ def rego_of(rules) -> RegoEngine:
 
 
 def cedar_of(rules) -> CedarEngine:
-    return open_cedar(cedar_text(rules), revision="r1")
+    return open_cedar(cedar_text(rules), schema=SCHEMA, revision="r1")
 
 
 @functools.cache

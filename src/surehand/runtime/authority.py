@@ -20,6 +20,7 @@ from surehand.model.decision import Decision, PolicyInput
 from surehand.model.scene import Surface
 from surehand.ports import Clock
 from surehand.runtime.config import Config
+from surehand.runtime.policies import Policies
 from surehand.runtime.current import check_not_the_persons
 from surehand.runtime.run import Run
 from surehand.runtime.session import Session
@@ -40,14 +41,20 @@ class Authority:
         self._clock = clock
         self._spent: dict[str, rules.Spent] = {}
         self._ceilings: dict[str, rules.Ceiling | None] = {}
-        self.policy_generation = 1
+        #: Set by `compose`: the policy that is read again when it changes. Without it the given one decides for ever.
+        self.policies: Policies | None = None
         #: Set by `compose`: forms the policy document of a read.
         self.read_document: Callable[[Session, Surface], PolicyInput] | None = None
 
     @property
     def policy(self) -> Policy:
-        """The policy in force."""
-        return self._policy
+        """The rules in force, or the defaults behind the engine in force."""
+        return self._policy if self.policies is None else self.policies.ruling.policy
+
+    @property
+    def policy_generation(self) -> int:
+        """How often the policy was another one, from 1."""
+        return 1 if self.policies is None else self.policies.generation
 
     def authorise(self, run: Run) -> int:
         """Check the grant or the ceiling; return how many milliseconds the operation may take at most.
@@ -111,25 +118,34 @@ class Authority:
         if risk is not None:
             self._spent[run.principal] = rules.given_back(self._spent[run.principal], risk=risk)
 
-    def decide(self, document: PolicyInput, decision_id: str) -> Decision:
+    async def decide(self, document: PolicyInput, decision_id: str) -> Decision:
         """Ask policy, with and without what was observed."""
-        return decide(self._policy, document, decision_id)
+        if self.policies is None:
+            return decide(self._policy, document, decision_id)
+        return await self.policies.decide(document, decision_id)
 
-    def check_read(self, session: Session, surface: Surface) -> None:
+    async def check_read(self, session: Session, surface: Surface) -> None:
         """Refuse to read a surface that policy closes to this session; the answer is kept.
 
         Raises:
             PolicyDenied: naming the rule.
         """
-        key = (surface.app.key, surface.place, surface.app.claimed_name, surface.title, str(self.policy_generation))
+        generation = "1"
+        if self.policies is not None:
+            self.policies.look()
+            generation = self.policies.read_generation
+        key = (surface.app.key, surface.place, surface.app.claimed_name, surface.title, generation)
         rule = session.read_decisions.get(key)
         if rule is None:
             if self.read_document is None:
                 raise PolicyDenied("no policy is wired", gate="policy")
-            decision = self.decide(self.read_document(session, surface), "read")
+            decision = await self.decide(self.read_document(session, surface), "read")
             # Nobody is there to be asked about a read's output, so what needs a yes is not given out.
             given = decision.outcome == "allow" and decision.obligations.release == "always"
             rule = "" if given else decision.rule
+            if decision.rule.startswith("engine."):
+                # An engine that failed may answer the next time; nothing is remembered of it.
+                raise PolicyDenied(decision.reason, gate="policy", fix="ask the operator", details={"rule": rule})
             if len(session.read_decisions) >= _READ_DECISIONS_MAX:
                 session.read_decisions.clear()
             session.read_decisions[key] = rule

@@ -28,15 +28,16 @@ from surehand.core.approvers import Approvers
 from surehand.core.authority import Keyring, PinnedKey
 from surehand.core.hashing import text_digest
 from surehand.core.policy.inputs import denied_tokens
+from surehand.core.policy.to_cedar import cedar_schema
 from surehand.errors import InvalidRequest
 from surehand.model.events import NewEvent
 from surehand.model.scene import AppIdentity, LiveNode, Surface
-from surehand.ports import Clock
+from surehand.ports import Clock, PolicyEngine
 from surehand.runtime.approvals import Approvals
 from surehand.runtime.authority import Authority
 from surehand.runtime.budgets import Budgets
 from surehand.runtime.clock import SystemClock
-from surehand.runtime.config import Config, check_operator_owned
+from surehand.runtime.config import Config, PolicyChoice, check_operator_owned
 from surehand.runtime.current import SHARED, SharedInput, current_desktop
 from surehand.runtime.desks import Desks, launch_in
 from surehand.runtime.desktops import DesktopRecord
@@ -49,7 +50,8 @@ from surehand.runtime.kept import KeptFiles
 from surehand.runtime.operations import Operations
 from surehand.runtime.parts import Parts
 from surehand.runtime.people import People
-from surehand.runtime.policy_source import load_vocabulary, read_policy
+from surehand.runtime.policies import Policies
+from surehand.runtime.policy_source import Material, first_ruling, load_vocabulary
 from surehand.runtime.reads import Reads
 from surehand.runtime.recovery import recover
 from surehand.runtime.resolve import Resolver
@@ -119,7 +121,9 @@ def _parts(
 ) -> Parts:
     digest = text_digest(keys.digest_key)
     facts = FactFinder(load_vocabulary(), digest, denied, frozenset({os.getpid()}))
-    authority = Authority(config, _policy(config), _keyring(config), ed25519.verify, clock)
+    policies = _policies(config, clock, journal)
+    authority = Authority(config, policies.ruling.policy, _keyring(config), ed25519.verify, clock)
+    authority.policies = policies
     authority.read_document = facts.reading
     authority.budgets = Budgets(clock, journal)
     operations = Operations(journal, clock)
@@ -163,13 +167,40 @@ def _parts(
         describe_keys=lambda: _describe_keys(config, approvers),
         describe_journal=journal.facts,
         verify_journal=lambda: _verify(journal),
+        closers=[policies.close],
     )
 
 
-def _policy(config: Config) -> Any:
-    if config.policy is not None:
-        check_operator_owned(Path(config.policy))
-    return read_policy(None if config.policy is None else Path(config.policy))
+def _policies(config: Config, clock: Clock, journal: SqliteJournal) -> Policies:
+    tried = None if config.tried is None else first_ruling(config.tried, open_engine)
+    return Policies(first_ruling(config.enforced, open_engine), open_engine, clock, journal, tried=tried)
+
+
+def open_engine(choice: PolicyChoice, material: Material) -> PolicyEngine:
+    """Return the policy engine that an operator chose. Each is loaded by those who chose it alone.
+
+    Raises:
+        InvalidRequest, Unavailable: what is wrong with the policy, or with the installation.
+    """
+    if choice.engine == "opa":
+        from surehand.adapters.policy_opa import open_opa  # noqa: PLC0415 - see above
+
+        return open_opa(
+            url=choice.url,
+            unix_socket=choice.unix_socket,
+            path=choice.decision,
+            timeout_ms=choice.timeout_ms,
+            ca=choice.ca,
+            cert=choice.cert,
+            key=choice.key,
+        )
+    if choice.engine == "cedar":
+        from surehand.adapters.policy_cedar import open_cedar  # noqa: PLC0415 - see above
+
+        return open_cedar("\n".join(material.modules.values()), schema=cedar_schema(), revision=material.revision)
+    from surehand.adapters.policy_rego import open_rego  # noqa: PLC0415 - see above
+
+    return open_rego(material.modules, material.data, entrypoint=choice.decision, revision=material.revision)
 
 
 def _keyring(config: Config) -> Keyring:

@@ -19,12 +19,42 @@ from surehand.errors import InvalidRequest, PermissionMissing
 from surehand.model.record import Record, check_count, check_range, convert
 
 
+class PolicyChoice(Record, frozen=True, kw_only=True):
+    """Which policy decides (spec §6.1), or is only tried: `mode = "shadow"`.
+
+    `file` is a rule file (`.toml`, for every engine but OPA), a `.rego` or `.cedar` file, or a folder of `.rego` files
+    with `data.json`. OPA is named by `url` or `unix_socket`; see `adapters.policy_opa`.
+    """
+
+    engine: Literal["builtin", "rego", "cedar", "opa"] = "builtin"
+    file: str | None = None
+    mode: Literal["enforce", "shadow"] = "enforce"
+    decision: str = "surehand/decision"
+    timeout_ms: int = limits.POLICY_ENGINE_MS_DEFAULT
+    url: str | None = None
+    unix_socket: str | None = None
+    ca: str | None = None
+    cert: str | None = None
+    key: str | None = None
+
+    def __post_init__(self) -> None:
+        check_range("policy.timeout_ms", self.timeout_ms, 1, limits.POLICY_MS_MAX)
+        remote = (self.url, self.unix_socket, self.ca, self.cert, self.key)
+        if self.engine != "opa" and any(part is not None for part in remote):
+            raise InvalidRequest(f"policy: url, unix_socket, ca, cert and key are of engine opa, not {self.engine}")
+        if self.engine == "opa" and self.file is not None:
+            raise InvalidRequest("policy: an OPA server has its policies; leave file out")
+        if self.engine in ("rego", "cedar") and self.file is None:
+            raise InvalidRequest(f"policy: engine {self.engine} needs file")
+
+
 class Config(Record, frozen=True, kw_only=True):
     """Everything an operator can set. Paths are absolute."""
 
     authority: Literal["host", "daemon"] = "daemon"
     keyring: str | None = None
-    policy: str | None = None
+    policy: str | PolicyChoice | None = None
+    shadow_policy: PolicyChoice | None = None
     agent_uids: tuple[int, ...] = ()
     approver_uids: tuple[int, ...] = ()
     approvers: tuple[Approver, ...] = ()
@@ -39,6 +69,22 @@ class Config(Record, frozen=True, kw_only=True):
         check_range("idle_exit_s", self.idle_exit_s, 0, limits.INTEGER_MAX)
         check_count("approvers", len(self.approvers), 0, 64)
         check_count("ceilings", len(self.ceilings), 0, 256)
+        if self.shadow_policy is not None and isinstance(self.policy, PolicyChoice) and self.policy.mode == "shadow":
+            raise InvalidRequest("only one policy can be tried: policy.mode is shadow, and shadow_policy is there too")
+
+    @property
+    def enforced(self) -> PolicyChoice:
+        """The policy that decides; the defaults alone where the operator's is only tried."""
+        if isinstance(self.policy, str):
+            return PolicyChoice(file=self.policy)
+        return PolicyChoice() if self.policy is None or self.policy.mode == "shadow" else self.policy
+
+    @property
+    def tried(self) -> PolicyChoice | None:
+        """The policy that decides as well and is not obeyed."""
+        if isinstance(self.policy, PolicyChoice) and self.policy.mode == "shadow":
+            return self.policy
+        return self.shadow_policy
 
     @property
     def trust_level(self) -> Literal["A", "B"]:

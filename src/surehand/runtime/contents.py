@@ -99,13 +99,13 @@ async def _next_page(parts: Parts, session: Session, args: p.ReadTable) -> dict[
         return None
     desk = desk_of(session)
     surface, observer = await desk.surface(meaning.surface_id)
-    parts.authority.check_read(session, surface)
+    await parts.authority.check_read(session, surface)
     # A new title may be one that policy closes.
     now = next((one for one in await desk.siblings(surface) if one.surface_id == surface.surface_id), None)
     if now is None:
         return None
     desk.update(now)
-    parts.authority.check_read(session, now)
+    await parts.authority.check_read(session, now)
     check_readable(meaning.node)
     found = await observer.table(meaning.surface_id, meaning.node.handle, args.row_start, args.rows)
     if found is None:

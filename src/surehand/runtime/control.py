@@ -127,9 +127,20 @@ async def stop(parts: Parts, _: Session, __: p.Nothing) -> dict[str, Any]:
 
 
 async def policy(parts: Parts, _: Session, __: p.Nothing) -> dict[str, Any]:
-    """Say which policy is in force."""
-    found = parts.authority.policy
-    return {"revision": found.revision, "closed": found.closed, "rules": len(found.rules)}
+    """Say which policy is in force, whether its engine answers, and what the one that is tried would do."""
+    policies = parts.authority.policies
+    if policies is None:
+        found = parts.authority.policy
+        return {"revision": found.revision, "closed": found.closed, "rules": len(found.rules)}
+    return await policies.describe()
+
+
+async def policy_reload(parts: Parts, session: Session, _: p.Nothing) -> dict[str, Any]:
+    """Read the policy again now; where that fails the one in force stays."""
+    policies = parts.authority.policies
+    if policies is None:
+        raise InvalidRequest("this host's policy is given to it, not read from a file")
+    return {"reloaded": policies.reload(), **(await policy(parts, session, p.Nothing()))}
 
 
 async def keys(parts: Parts, _: Session, __: p.Nothing) -> dict[str, Any]:
@@ -251,6 +262,7 @@ CONTROL: Final[dict[str, tuple[type[Any], Method]]] = {
     "budgets": (p.Nothing, budgets),
     "budgets.renew": (p.PrincipalName, budgets_renew),
     "policy": (p.Nothing, policy),
+    "policy.reload": (p.Nothing, policy_reload),
     "keys": (p.Nothing, keys),
     "audit.verify": (p.Nothing, audit_verify),
     "audit.show": (p.Show, audit_show),

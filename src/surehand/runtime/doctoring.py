@@ -23,6 +23,7 @@ async def doctor(parts: Parts, session: Session, _: p.Nothing) -> dict[str, Any]
         "authority_mode": session.authority_mode,
         "policy_revision": policy.revision,
         "policy_closed": policy.closed is not None,
+        "policy_reload_failed": parts.authority.policies is not None and parts.authority.policies.failure is not None,
         "handed_over": session.handed_over(),
         "findings": await parts.findings.get(),
     }

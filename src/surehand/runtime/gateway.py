@@ -168,7 +168,7 @@ class Gateway:
         salt = self._hash(run, run.aim)
         run.document = self.facts.document(run)
         run.effect = run.document.action
-        decision = self._decide(run, approved=False)
+        decision = await self._decide(run, approved=False)
         return {
             "action_hash": run.action_hash,
             "meaning": run.meaning,
@@ -300,16 +300,16 @@ class Gateway:
         run.deadline_at_ms = min(run.deadline_at_ms, self.clock.monotonic_ms() + left_ms)
         run.step(_H.AUTHORISED)
 
-    def _decide(self, run: Run, *, approved: bool) -> Decision:
+    async def _decide(self, run: Run, *, approved: bool) -> Decision:
         if run.document is None:
             raise InternalError("a decision without its facts")
         document = msgspec.structs.replace(run.document, approved=True) if approved else run.document
-        decision = self.authority.decide(document, run.chance[:_DECISION_DIGITS])
+        decision = await self.authority.decide(document, run.chance[:_DECISION_DIGITS])
         return safety.raise_for_query(decision, document, run.request.target)
 
     async def _agree(self, run: Run) -> None:
         """Policy, then a person or a standing grant where policy asks, then policy again."""
-        decision = self._decide(run, approved=False)
+        decision = await self._decide(run, approved=False)
         if decision.outcome == "require_approval" and run.document is not None:
             run.decision = decision
             waited = await self.approvals.obtain(run, run.document, decision)
@@ -318,7 +318,7 @@ class Gateway:
             # Not so a grant: it runs out whoever thinks.
             left_ms = self.authority.authorise(run)
             run.deadline_at_ms = min(run.deadline_at_ms, self.clock.monotonic_ms() + left_ms)
-            decision = self._decide(run, approved=True)
+            decision = await self._decide(run, approved=True)
         _check_allowed(decision)
         run.decision = decision
         run.step(_H.POLICY_ALLOWED)
@@ -336,7 +336,7 @@ class Gateway:
         if was is None or now is None or before is None or now.title == was.title:
             return
         run.document = self.facts.document(run)
-        decision = self._decide(run, approved=run.operation.approved)
+        decision = await self._decide(run, approved=run.operation.approved)
         if decision.outcome == "deny":
             _check_allowed(decision)
         if decision.outcome != "allow" or not all_categories(run.document) <= all_categories(before):

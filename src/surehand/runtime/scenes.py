@@ -7,7 +7,7 @@ The answer is kept per session, application, place and policy generation.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 import msgspec
@@ -22,7 +22,7 @@ from surehand.runtime.session import Desk, Session
 #: Glances that wait for a scene to be made of them.
 _GLANCES_KEPT_MAX: Final = 64
 #: Raises PolicyDenied when the session may not read the surface.
-ReadCheck = Callable[[Session, Surface], None]
+ReadCheck = Callable[[Session, Surface], Awaitable[None]]
 
 
 class Scenes:
@@ -39,7 +39,7 @@ class Scenes:
         found = []
         for surface in await desk_of(session).surfaces():
             try:
-                self._check_read(session, surface)
+                await self._check_read(session, surface)
             except Exception:  # noqa: BLE001, S112 - a surface that may not be read is not listed, whatever the reason
                 continue
             found.append(surface)
@@ -132,7 +132,7 @@ class Scenes:
     async def _read(self, session: Session, surface_id: str, *, places: bool) -> tuple[Surface, Tree]:
         desk = desk_of(session)
         surface, observer = await desk.surface(surface_id)
-        self._check_read(session, surface)
+        await self._check_read(session, surface)
         try:
             tree = await observer.read(surface_id, places=places)
         except WindowNotFound:
@@ -141,7 +141,7 @@ class Scenes:
         if (now := _as_read(surface, tree)) is not surface:
             desk.update(now)
             # A new title may be one that policy closes.
-            self._check_read(session, now)
+            await self._check_read(session, now)
             surface = now
         return surface, tree
 

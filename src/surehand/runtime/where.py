@@ -30,7 +30,7 @@ async def surfaces_of(parts: Parts, session: Session, where: p.Where, *, listed:
             raise InvalidRequest("name a surface or an app, not both")
         surface, _ = await desk_of(session).surface(where.surface)
         # Refused by name, so that it says why; nothing about a closed window is told, its title least of all.
-        parts.authority.check_read(session, surface)
+        await parts.authority.check_read(session, surface)
         return (surface,)
     if where.app is None:
         return found

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable
 from typing import Any, Final
 
+from surehand.core.policy.effects import EFFECTS
 from surehand.core.policy.model import Rule
 from surehand.core.policy.vocabulary import plain
 
@@ -26,6 +27,28 @@ _SILENCE: Final = (
 def cedar_text(rules: Iterable[Rule]) -> str:
     """Return policies that answer as these rules do, and leave the rest to the defaults."""
     return "\n".join([*(_policy(rule) for rule in rules), _SILENCE])
+
+
+def cedar_schema() -> str:
+    """Return the schema that policies are checked against: a misspelt name is an error, not a rule that never holds."""
+    actions = ",\n  ".join(_text(name) for name in sorted(EFFECTS))
+    return f"""entity Desktop;
+entity App in [Desktop] {{ interpreter: Bool }};
+entity Window in [App, Desktop] {{ place: String }};
+entity Origin in [App, Desktop] {{ place: String }};
+entity Agent;
+type Observed = {{
+  role?: String, name?: String, context?: String, title?: String, claimed?: String, effect?: String,
+}};
+type Context = {{
+  principal: String, action: String, risk: String, interaction_mode: String, approved: Bool,
+  app: String, interpreter: Bool, place: String, isolation: String, trust_level: String, backend: String,
+  categories: Set<String>, observed: Observed,
+}};
+action
+  {actions}
+  appliesTo {{ principal: [Agent], resource: [Desktop, App, Window, Origin], context: Context }};
+"""
 
 
 def cedar_request(question: dict[str, Any]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
