@@ -16,6 +16,9 @@ from surehand.adapters.atspi import calls
 from surehand.adapters.atspi.observer import AtspiObserver
 from surehand.adapters.x11.screen import X11Screen
 from surehand.adapters.x11.windows import locate
+from surehand.core.scene.build import build_scene
+from surehand.core.scene.labels import LabelTable
+from surehand.core.scene.render import render
 from surehand.runtime.clock import SystemClock
 from surehand.testing.desktop import running_desktop
 from surehand.testing.fixture_app import TOOLKITS, FixtureApp
@@ -161,3 +164,23 @@ async def test_two_windows_that_cannot_be_told_apart_have_no_place(desktop):
         )
         assert second
         assert await clicked(desktop, observer, app, surface, "Pay 10", "pay")
+
+
+@pytest.mark.parametrize("toolkit", ["gtk4", "qt"])
+async def test_a_long_list_is_cut_to_what_can_be_seen_of_it_and_counted(desktop, toolkit):
+    """These two say of everything in a scrolled area that it shows; places say what does (GTK 3 says it itself)."""
+    async with placed(desktop, toolkit, sections=["scroll"], scroll_rows=200) as (observer, app, surface):
+        await has_place(observer, surface, "Item 1")
+        app.command("set", control="scrolled", value=2_000)
+        app.sync()
+        tree = await observer.read(surface.surface_id)
+        scene, _ = build_scene(tree, surface, None, LabelTable(), session="s", scene_id="sc", now_ms=0)
+        rendering = render(scene)
+        lines = {line.split('"')[1]: line for line in rendering.lines if 'button "Item ' in line}
+        assert rendering.omitted == 200 - len(lines) > 100
+        assert all(" hidden" in lines[name] for name in ("Item 1", "Item 200"))
+        _, top, _, height = tree.nodes[0].bounds
+        items = [node for node in tree.nodes if node.name in {f"Item {number}" for number in range(1, 201)}]
+        seen = {node.name for node in items if node.role == "button" and top <= node.bounds[1] < top + height - 40}
+        assert seen
+        assert not [name for name in seen if " hidden" in lines[name]]

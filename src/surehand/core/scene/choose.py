@@ -18,7 +18,7 @@ from surehand import limits
 from surehand.core.scene.context import contexts_of
 from surehand.core.scene.prune import Shown
 from surehand.core.scene.rows import ACTIVE_CAPABILITIES, RowKey
-from surehand.core.scene.tree import index_of
+from surehand.core.scene.tree import Memo, index_of
 from surehand.model.scene import Node, Scene, Tree
 
 _DIALOG_ROLES: Final = frozenset({"alert", "dialog"})
@@ -28,6 +28,8 @@ _POPPING_ROLES: Final = frozenset({"combobox", "menu", "menubar", "menuitem"})
 #: Left, top, right, bottom.
 _Clip = tuple[int, int, int, int]
 _NOTHING: Final = (limits.INTEGER_MAX, limits.INTEGER_MAX, -limits.INTEGER_MAX, -limits.INTEGER_MAX)
+#: By tree; each look at an unchanged window asks for it.
+_UNSEEN: Final[Memo[Tree, frozenset[int]]] = Memo()
 #: How far around the focus, in elements of the text.
 _NEAR: Final = 8
 
@@ -47,8 +49,12 @@ def windowed(scene: Scene, shown: Shown) -> list[int]:
 def unseen_in(tree: Tree) -> frozenset[int]:
     """Return the places of what is out of sight: not showing, or beside all that its surroundings let be seen.
 
-    Qt says of everything in a scrolled area that it shows. What pops up is not cut off by what it belongs to.
+    Qt and GTK 4 say of everything in a scrolled area that it shows. What pops up is not cut off by what it belongs to.
     """
+    return _UNSEEN.get(tree, _unseen_in)
+
+
+def _unseen_in(tree: Tree) -> frozenset[int]:
     unseen: list[int] = []
     clips: list[_Clip | None] = []
     for place, (node, parent) in enumerate(zip(tree.nodes, tree.parents, strict=True)):

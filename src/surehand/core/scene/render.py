@@ -19,7 +19,7 @@ from typing import Final
 import msgspec
 
 from surehand import limits
-from surehand.core.scene.choose import ranked, windowed
+from surehand.core.scene.choose import ranked, unseen_in, windowed
 from surehand.core.scene.context import contexts_of
 from surehand.core.scene.describe import quote, token
 from surehand.core.scene.fence import index_of_label
@@ -300,7 +300,7 @@ def _part(scene: Scene, shown: Shown, seen: frozenset[int], which: int, options:
         tail += f" chars={node.text_chars}"
     if options.bounds:
         tail += " at=" + (",".join(map(str, node.bounds)) if node.bounds is not None else "?")
-    if _says_hidden(node, scene.tree.nodes[over] if over >= 0 else None):
+    if _says_hidden(scene.tree, place, over):
         tail += HIDDEN
     return Part(
         depth=shown.depths[which],
@@ -345,12 +345,14 @@ def _states(node: Node) -> str:
     return " ".join(words)
 
 
-def _says_hidden(node: Node, over: Node | None) -> bool:
+def _says_hidden(tree: Tree, place: int, over: int) -> bool:
     """Return whether an element is out of sight and nothing around it says so already."""
-    if "showing" in node.states:
+    unseen = unseen_in(tree)
+    if place not in unseen:
         return False
-    if over is None:
+    if over < 0:
         return True
     # What waits in a closed menu or combo box is there to be opened.
-    waits = over.role == "combobox" or (over.role in _MENUS and "visible" in node.states)
-    return "showing" in over.states and not waits
+    around = tree.nodes[over]
+    waits = around.role == "combobox" or (around.role in _MENUS and "visible" in tree.nodes[place].states)
+    return over not in unseen and not waits

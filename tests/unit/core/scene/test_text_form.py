@@ -366,6 +366,20 @@ def test_of_a_long_run_out_of_sight_the_ends_are_shown_and_the_rest_is_counted(c
         assert rendering.lines[10].endswith(f'"7" hidden … {left_out} more elements: use query or scope')
 
 
+def test_what_its_surroundings_do_not_let_be_seen_is_out_of_sight_although_it_says_that_it_shows():
+    """Qt and GTK 4 say of everything in a scrolled area that it shows."""
+    rows = [El("button", f"{number}", bounds=(10, 20 * number, 80, 20)) for number in range(100)]
+    rows[60].add_states("selected")
+    root = El("window", "W", El("scrollpane", "Pane", *rows, bounds=(0, 400, 100, 100)), bounds=(0, 0, 500, 700))
+    rendering = render(Watcher(root).observe())
+    lines = {int(line.split('"')[1]): line for line in rendering.lines if " button " in line}
+    assert [number for number, line in lines.items() if " hidden" not in line] == [20, 21, 22, 23, 24]
+    # Runs: 0 to 19, short enough to stay whole; 25 to 59; 61 to 99.
+    assert list(lines) == [*range(33), *range(56, 69), *range(96, 100)]
+    assert " selected" in lines[60]
+    assert rendering.omitted == 100 - len(lines)
+
+
 def test_what_has_the_focus_or_is_selected_is_shown_wherever_it_is():
     rows = _hidden("button", *(f"{number}" for number in range(100)))
     rows[50].add_states("selected")
