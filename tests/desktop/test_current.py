@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from surehand.errors import PermissionMissing, Unavailable
-from surehand.model.actions import Click, Invoke, Press, SetValue, TypeText
+from surehand.model.actions import Click, Invoke, Press, Scroll, SetValue, TypeText
 from surehand.runtime.compose import build_host
 from surehand.runtime.config import Config
 from surehand.runtime.host import Host
@@ -93,6 +93,10 @@ async def test_what_the_operators_rule_covers_is_done_through_accessibility_and_
     assert person(desktop, *where) == before  # nothing was moved, and nothing came to the front
     await on.done("verified", SetValue(value="v19-ünïcode-€"), await on.entry("entry", "Name"))
     await on.refused("unsupported_action", TypeText(text="x"), await on.entry("entry", "Name"))
+    # Scrolling goes through accessibility where there is a way, and through the wheel nowhere.
+    wheel = Scroll(direction="down", amount_milli=1000, unit="line")
+    error = await on.refused("unsupported_action", wheel, await on.button("Count"))
+    assert error["details"]["what"] == "shared_input"
     listed = {one["name"]: one for one in host.parts.desks.listed()}
     assert (listed["current"]["isolation"], listed["current"]["owned"]) == ("shared", False)
     with pytest.raises(Unavailable):
