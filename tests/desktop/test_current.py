@@ -97,8 +97,11 @@ async def test_what_the_operators_rule_covers_is_done_through_accessibility_and_
     wheel = Scroll(direction="down", amount_milli=1000, unit="line")
     error = await on.refused("unsupported_action", wheel, await on.button("Count"))
     assert error["details"]["what"] == "shared_input"
+    launching = {"kind": "app", "op": "launch", "name": "xterm", "arguments": []}
+    assert (await on.refused("unsupported_action", launching, {"kind": "none"}))["gate"] == "authority"
     listed = {one["name"]: one for one in host.parts.desks.listed()}
     assert (listed["current"]["isolation"], listed["current"]["owned"]) == ("shared", False)
+    assert listed["current"]["geometry"] == []
     with pytest.raises(Unavailable):
         await host.parts.desks.stop("current")
     await host.close()

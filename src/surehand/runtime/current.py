@@ -155,13 +155,23 @@ async def _accessibility(session: str) -> str:
 
 
 def check_not_the_persons(session: Session, action: Action) -> None:
-    """Refuse what needs pointer or keyboard where those are a person's (spec §10).
+    """Refuse what needs pointer or keyboard, or starts programs, where those are a person's (spec §10).
 
     Raises:
         UnsupportedAction.
     """
-    if session.desk is not None and session.desk.isolation == SHARED and kind_of(action) in _INPUT:
-        raise _needs_input(kind_of(action), gate=Gate.AUTHORITY)
+    kind = kind_of(action)
+    if session.desk is None or session.desk.isolation != SHARED:
+        return
+    if kind in _INPUT:
+        raise _needs_input(kind, gate=Gate.AUTHORITY)
+    if kind == "app":
+        raise UnsupportedAction(
+            "on a shared desktop the person starts and ends programs",
+            gate=Gate.AUTHORITY,
+            fix="ask them to with request_human; or use an isolated desktop",
+            details={"what": "shared_programs"},
+        )
 
 
 def _needs_input(kind: str, *, gate: Gate) -> UnsupportedAction:
