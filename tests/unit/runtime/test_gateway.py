@@ -9,11 +9,11 @@ import pytest
 
 from surehand import limits
 from surehand.core.authority import Ceiling
-from surehand.errors import InvalidRequest
+from surehand.errors import InvalidRequest, Unavailable
 from surehand.model.actions import Invoke, SetValue, Toggle
 from surehand.model.outcome import UNKNOWN_STATEMENT
 from surehand.model.query import Filter, Query, TextMatch
-from surehand.model.scene import Node
+from surehand.model.scene import LiveNode, Node, Surface
 from surehand.model.targets import NoTarget, QueryTarget
 from surehand.model.verification import Appears, NoVerification, StateIs, TextContains, ValueIs
 from surehand.ports import Dispatched
@@ -158,6 +158,26 @@ async def test_an_element_that_was_renamed_after_it_was_seen_is_refused_at_the_f
     assert (reply.error["code"], reply.error["gate"]) == ("stale_target", "first_fence")
     assert reply.error["observed"]["difference"] == {"what": "name", "before": "Show 10", "now": "Show 9999"}
     assert world.app.effects == []
+
+
+async def test_why_an_element_could_not_be_read_counts_only_where_its_window_is_there() -> None:
+    world = World()
+
+    async def unread(*_: object, **__: object) -> dict[str, LiveNode | None]:
+        raise Unavailable("it does not answer")
+
+    async def nothing(_: int | None = None) -> tuple[Surface, ...]:
+        return ()
+
+    world.app.live = unread  # type: ignore[method-assign]
+    silent = await world.act("silent")
+    request = await world.request("gone")
+    world.app.surfaces = nothing  # type: ignore[method-assign]
+    gone = await world.gateway.act(world.session, request)
+    said = [(reply.error or {})["code"] for reply in (silent, gone)]
+    assert said == ["backend_unavailable", "window_not_found"]
+    assert world.app.effects == []
+    assert "operation.claimed.v1" not in await world.types()
 
 
 async def test_an_element_that_changes_between_claim_and_dispatch_is_released_with_no_effect() -> None:
