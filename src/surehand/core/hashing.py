@@ -145,8 +145,12 @@ def text_digest(secret: bytes) -> Digest:
     """Return the keyed digest of texts that redaction puts in their place."""
     _check_key(secret)
 
+    keyed = hmac.new(secret, _TEXT_DOMAIN, hashlib.sha256)
+
     def digest(text: str) -> str:
-        return hmac.new(secret, _TEXT_DOMAIN + text.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()
+        mac = keyed.copy()
+        mac.update(text.encode("utf-8", "surrogatepass"))
+        return mac.hexdigest()
 
     return digest
 
