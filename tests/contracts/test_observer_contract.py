@@ -7,12 +7,13 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
 
+import msgspec
 import pytest
 
 from surehand import limits
 from surehand.adapters.atspi.observer import AtspiObserver
 from surehand.errors import SurehandError, TargetError, WindowNotFound
-from surehand.model.scene import CAPABILITIES, ROLES, STATES
+from surehand.model.scene import CAPABILITIES, ROLES, STATES, Surface
 from surehand.ports import Observer
 from surehand.testing.desktop import IsolatedDesktop
 from surehand.testing.fixture_app import FixtureApp, Toolkit
@@ -49,8 +50,11 @@ STAGES: dict[str, Stage] = {f"atspi-{toolkit}": _atspi(toolkit) for toolkit in (
 @pytest.fixture(params=STAGES)
 async def observed(request, desktop):
     async with STAGES[request.param](desktop) as (observer, rename):
-        surfaces = await observer.surfaces()
-        assert surfaces
+        surfaces: tuple[Surface, ...] = ()
+        async with asyncio.timeout(10):
+            # An application is on the bus a moment before its first window is.
+            while not surfaces:
+                surfaces = await observer.surfaces()
         yield observer, surfaces[0], rename
 
 
@@ -120,6 +124,9 @@ async def test_live_reads_exactly_what_is_asked(observed):
     assert live[button.handle].node.name == "Pay 9999"
     assert live[button.handle].parent
     assert await observer.live(surface.surface_id, []) == {}
+    windows, looked = await observer.look(surface, [button.handle, "no such handle"])
+    assert [window.surface_id for window in windows] == [surface.surface_id]
+    assert looked == live
 
 
 async def test_text_is_bounded_and_says_how_long_it_is(observed):
@@ -148,6 +155,9 @@ async def test_what_is_unknown_is_not_found(observed):
             await act
     with pytest.raises(WindowNotFound):
         observer.busy("w0")
+    windows, why = await observer.look(msgspec.structs.replace(surface, surface_id="w0"), ["x"])
+    assert [window.surface_id for window in windows] == [surface.surface_id]
+    assert isinstance(why, WindowNotFound)
     with pytest.raises(TargetError):
         await observer.text(surface.surface_id, "no such handle", 0, 1)
 
