@@ -44,6 +44,7 @@ _GATEWAY = "tests/unit/runtime/test_gateway.py::"
 _PEOPLE = "tests/unit/runtime/test_attacks_people.py::"
 _ASKED = "tests/unit/runtime/test_people.py::"
 _APPROVALS = "tests/unit/runtime/test_approvals.py::"
+_ANSWERING = "tests/unit/cli/test_watching.py::"
 _ONCE = "tests/unit/runtime/test_attacks_once.py::"
 _REACH = "tests/unit/runtime/test_attacks_reach.py::"
 _HTTP = "tests/unit/mcp/test_http.py::"
@@ -569,6 +570,22 @@ CLAIMS: tuple[Claim, ...] = (
             _RUNTIME + "approvals.py",
             '            if state == "unanswered":\n                await self._end(question, state)\n',
             "",
+        ),
+    ),
+    Claim(
+        1,
+        "a key that was pressed before a question was shown answers nothing",
+        (_ANSWERING + "test_a_key_pressed_before_a_question_was_shown_answers_nothing",),
+        Guard("src/surehand/cli/watching.py", "        termios.tcflush(sys.stdin, termios.TCIFLUSH)\n", ""),
+    ),
+    Claim(
+        1,
+        "without a terminal nothing is answered",
+        (_ANSWERING + "test_without_a_terminal_it_shows_and_answers_nothing",),
+        Guard(
+            "src/surehand/cli/watching.py",
+            "        self._answers = sys.stdin.isatty() and sys.stdout.isatty()\n",
+            "        self._answers = True\n",
         ),
     ),
 )

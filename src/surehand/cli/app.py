@@ -26,6 +26,7 @@ from surehand.cli import (
     machine,
     operating,
     requesting,
+    watching,
 )
 from surehand.cli.output import EXIT_OK, EXIT_SIGINT, EXIT_USAGE, Finished, Output, start_run
 from surehand.errors import Cancelled, InternalError, InvalidRequest, SurehandError
@@ -66,9 +67,10 @@ def build() -> typer.Typer:
     for module in (machine, looking, acting, agents, calling, installing, operating):
         for name, command in module.COMMANDS.items():
             _add(app, name, command)
+    approvals = {**approving.COMMANDS, "watch": watching.watch}
     for name, about, commands in (
         ("desktop", "Isolated desktops: start one, list them.", desktops.COMMANDS),
-        ("approvals", "What agents ask people: list, show, approve, deny.", approving.COMMANDS),
+        ("approvals", "What agents ask people: list, show, approve, deny, watch.", approvals),
         ("requests", "What agents ask people to do: list, take over, hand back.", requesting.COMMANDS),
         ("standing", "Standing grants: leave for several uses, counted and revocable.", approving.STANDING),
         ("budgets", "What agents have spent of their budgets, and leave to go on.", budgets.COMMANDS),

@@ -14,7 +14,7 @@ import typer
 
 from surehand.cli.keys import KeysOption, approver_key
 from surehand.cli.output import Line, out, table
-from surehand.client.control import Control
+from surehand.client.control import Control, Signer
 from surehand.errors import InvalidRequest
 from surehand.model.approval import PendingApproval
 from surehand.model.authority import StandingGrant
@@ -111,13 +111,28 @@ def _answer(
         if not yes:
             _confirm(pending)
         name, key = approver_key(keys, approver)
-        grant = None if leave is None else leave_of(pending, name, *leave)
-        found = control.answer(pending, answer, approver=name, key=key, reason=reason, standing=grant)
-    said = f"{approval_id}: {found.get('state', answer)}, as {name}"
+        found, said = answered(control, pending, answer, name=name, key=key, reason=reason, leave=leave)
+    out().data(found, said)
+
+
+def answered(
+    control: Control,
+    pending: PendingApproval,
+    answer: Literal["approve", "deny"],
+    *,
+    name: str,
+    key: Signer,
+    reason: str = "",
+    leave: tuple[int, int] | None = None,
+) -> tuple[dict[str, Any], str]:
+    """Sign and give an answer, with leave for so many uses and minutes; return what came of it, and in words."""
+    grant = None if leave is None else leave_of(pending, name, *leave)
+    found = control.answer(pending, answer, approver=name, key=key, reason=reason, standing=grant)
+    said = f"{pending.approval_id}: {found.get('state', answer)}, as {name}"
     if grant is not None:
         found["standing"] = grant.grant_id
         said += f"; {grant.uses_max} uses, taken back with `surehand standing revoke {grant.grant_id}`"
-    out().data(found, said)
+    return found, said
 
 
 def leave_of(pending: PendingApproval, approver: str, uses: int, minutes: int) -> StandingGrant:
