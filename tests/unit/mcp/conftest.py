@@ -124,7 +124,7 @@ class Spawned:
         for message in messages:
             self.send_bytes(json.dumps(message).encode() + b"\n")
 
-    async def read(self, seconds: float = 10) -> Any:
+    async def read(self, seconds: float = 30) -> Any:
         """Return the next message, or None at the end."""
         assert self.process.stdout
         async with asyncio.timeout(seconds):
@@ -134,7 +134,7 @@ class Spawned:
         self.lines.append(line)
         return json.loads(line)
 
-    async def answer(self, request: Any, seconds: float = 10) -> Any:
+    async def answer(self, request: Any, seconds: float = 30) -> Any:
         """Return the answer to one request; what comes before is dropped."""
         while (message := await self.read(seconds)) is not None:
             if "method" not in message and message.get("id") == request and type(message["id"]) is type(request):
@@ -166,7 +166,7 @@ class Spawned:
         assert self.process.stdin
         self.process.stdin.close()
 
-    async def ended(self, seconds: float = 10) -> int:
+    async def ended(self, seconds: float = 30) -> int:
         async with asyncio.timeout(seconds):
             return await self.process.wait()
 

@@ -323,6 +323,7 @@ async def test_more_calls_than_the_daemon_takes_at_once_are_refused_and_not_lost
             server.send(calling(number, "invoke", {**INVOKE, "window": "w1"}))
         refused = [await server.read() for _ in range(10)]
         for one in refused:
+            assert "result" in one, one
             assert one["result"]["structuredContent"]["error"]["code"] == "too_large"
 
 
