@@ -48,6 +48,8 @@ _ANSWERING = "tests/unit/cli/test_watching.py::"
 _ONCE = "tests/unit/runtime/test_attacks_once.py::"
 _REACH = "tests/unit/runtime/test_attacks_reach.py::"
 _HTTP = "tests/unit/mcp/test_http.py::"
+_ACTING = "tests/unit/atspi/test_acting_outcome.py::"
+_INSTALLED = "tests/unit/test_installed_applications.py::"
 _CURRENT = "tests/desktop/test_current.py::"
 _MCP = "src/surehand/mcp/"
 _CORE = "src/surehand/core/"
@@ -190,6 +192,39 @@ CLAIMS: tuple[Claim, ...] = (
         "what is unknown is not tried again under another id until somebody looked",
         (_GATEWAY + "test_the_same_effect_under_a_new_id_is_refused_until_it_reconciles",),
         Guard(_RUNTIME + "operations.py", "        if open_one is not None:\n", "        if False:\n"),
+    ),
+    Claim(
+        4,
+        "a handler is said to run only where the application answered what was asked behind a named action",
+        (
+            _ACTING
+            + "test_a_handler_is_said_to_run_only_where_the_application_answered_what_was_asked_behind_a_named_action",
+        ),
+        Guard(
+            "src/surehand/adapters/atspi/acting_outcome.py",
+            '    if kind == "action" and behind is not None and not isinstance(behind, Failure):\n',
+            '    if kind == "action":\n',
+        ),
+    ),
+    Claim(
+        1,
+        "a path is a program to be run, and no installed application",
+        (_INSTALLED + "test_a_path_is_a_program_also_where_it_is_an_applications_command",),
+        Guard(
+            "src/surehand/adapters/process.py",
+            "    if not _PROGRAM.fullmatch(program) or program.endswith(_SUFFIX):\n",
+            "    if program.endswith(_SUFFIX):\n",
+        ),
+    ),
+    Claim(
+        1,
+        "what a host has signed is never put in other words",
+        ("tests/unit/runtime/test_launched.py::test_what_a_host_signs_is_never_put_in_other_words",),
+        Guard(
+            _RUNTIME + "launched.py",
+            '    if request.authority is not None or session.authority_mode == "host":\n        return request\n',
+            "",
+        ),
     ),
     Claim(
         6,

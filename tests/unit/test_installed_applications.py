@@ -136,6 +136,11 @@ def test_a_name_that_is_not_exactly_the_command_stays_a_program(tmp_path: Path, 
     assert application_of(name, [tmp_path]) is None
 
 
+def test_a_path_is_a_program_also_where_it_is_an_applications_command(tmp_path: Path) -> None:
+    install(tmp_path, NOTES.format("/usr/bin/notes"))
+    assert application_of("/usr/bin/notes", [tmp_path]) is None
+
+
 @pytest.mark.parametrize("line", ["notes -x", "/opt/notes", "/home/me/bin/notes", "./notes", "sh -c notes", ""])
 def test_an_application_with_another_command_lends_no_name(tmp_path: Path, line: str) -> None:
     install(tmp_path, NOTES.format(line))

@@ -116,8 +116,8 @@ async def test_c35_what_is_not_on_the_screen_has_no_place_and_is_not_clicked(on:
 
 
 async def test_c35_an_option_of_a_closed_combo_box_is_chosen_without_a_place(on: On) -> None:
-    if on.toolkit != "gtk3":
-        pytest.skip("only GTK 3 lets a closed combo box be told what to choose")
+    if on.toolkit == "qt":
+        pytest.skip("the list of Qt takes nothing over that accessibility selected")
     colour = await on.one({"role": "combobox"}, {"value": {"text": "red"}})
     await on.done("verified", SelectOption(option="blue"), colour)
     assert on.effects() == [("select", "colour", "blue")]
