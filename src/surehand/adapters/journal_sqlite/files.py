@@ -33,6 +33,9 @@ MARKS: Final = {"format": FORMAT, "version": str(FORMAT_VERSION), "tier": TIER}
 #: "SHJ1" in the header of the file, so that `file` and the auditor tell a journal from other databases.
 APPLICATION_ID: Final = 0x53484A31
 
+#: What a connection keeps of the file: the way down each index, and not the whole of a journal that is small yet.
+_CACHE_KIB: Final = 512
+
 #: SQLite before this could lose commits in WAL mode with several connections.
 _SQLITE_MIN: Final = 3_051_003
 
@@ -125,7 +128,12 @@ def connect(path: Path, *, write: bool, vfs: str | None) -> apsw.Connection:
     with translated(path):
         connection = apsw.Connection(str(path), flags=access | apsw.SQLITE_OPEN_NOFOLLOW, vfs=vfs)
         connection.set_busy_timeout(limits.JOURNAL_BUSY_MS_MAX)
-        settings: dict[str, str | int] = {"trusted_schema": 0, "cell_size_check": 1, "temp_store": "FILE"}
+        settings: dict[str, str | int] = {
+            "trusted_schema": 0,
+            "cell_size_check": 1,
+            "temp_store": "FILE",
+            "cache_size": -_CACHE_KIB,
+        }
         if write:
             settings.update(
                 synchronous="FULL",  # each commit reaches the disk before it is acknowledged; NORMAL would not do that
