@@ -21,6 +21,7 @@ from mcp.client.streamable_http import streamable_http_client
 from surehand.testing.fixture_app import FixtureApp
 from surehand.tools.aliases import PLAYWRIGHT
 from tests.clients.script import DONE, TEXT, Model, next_step, serving
+from tests.crash.daemon_kit import Daemon
 from tests.desktop.mcp.conftest import SUREHAND
 
 pytestmark = pytest.mark.desktop
@@ -192,7 +193,7 @@ async def test_the_inspector_completes_the_task(own_daemon: Path, app: FixtureAp
     await assert_done(app, mark)
 
 
-async def test_the_task_is_done_in_the_words_of_another_server(own_daemon: Path, app: FixtureApp, desktop) -> None:
+async def test_the_task_is_done_in_the_words_of_another_server(daemon: Daemon, app: FixtureApp, desktop) -> None:
     mark = app.mark()
     async with Client(stdio("--desktop", desktop.name, "--tools", "playwright")) as client:
         assert [tool.name for tool in (await client.list_tools()).tools] == [tool.name for tool in PLAYWRIGHT]
@@ -224,9 +225,7 @@ async def test_the_task_is_done_in_the_words_of_another_server(own_daemon: Path,
     await assert_done(app, mark)
 
 
-async def test_the_task_is_done_by_places_in_pictures_of_the_desktop(
-    own_daemon: Path, app: FixtureApp, desktop
-) -> None:
+async def test_the_task_is_done_by_places_in_pictures_of_the_desktop(daemon: Daemon, app: FixtureApp, desktop) -> None:
     """With the words of a model that only sees; where things stand is taken from pictures of them."""
     mark = app.mark()
     async with Client(stdio("--desktop", desktop.name, "--tools", "computer-use,screenshot")) as client:
