@@ -134,6 +134,7 @@ async def _at_rest(parts: Parts, session: Session, seen: Before) -> tuple[Surfac
         try:
             observer = desk.observer_of(surface_id)
             if seen.verified:
+                await _look_ahead(parts, session, scene)
                 await settle_after(
                     observer, surface_id, parts.clock, limits.SETTLE_VERIFIED_QUIET_MS, desk.effect_at_ms
                 )
@@ -145,6 +146,12 @@ async def _at_rest(parts: Parts, session: Session, seen: Before) -> tuple[Surfac
         return await parts.scenes.surfaces(session)
     except SurehandError as error:
         return error
+
+
+async def _look_ahead(parts: Parts, session: Session, before: Scene) -> None:
+    """Work out the change while the window is waited for: where nothing more comes, that is what will be told."""
+    scene = await parts.scenes.observe(session, before.surface.surface_id, hand_out=False)
+    diff(before, scene, session.shown.form(before.surface.surface_id))
 
 
 async def _change(parts: Parts, session: Session, before: Scene, *, full: bool) -> dict[str, Any]:
