@@ -5,8 +5,9 @@ agents do: looks, queries, texts, waits, presses and edits that are read back, s
 the daemon holds is read from /proc: all of it, and its heap (anonymous memory, which is what grows by what is kept).
 
 The first calls fill what is bounded: scenes and pictures that may still be acted upon (30 s), the journal's pages, the
-libraries that only pictures need. They are the warm-up. It ends with 1 if the daemon has more than 90 MB with the five
-applications observed, or if it grows by more than 2 % over the last half of the calls.
+libraries that only pictures need. They are the warm-up, 5 MB in 200 calls; what comes after it is the allocator filling
+its own gaps, and ends with the first thousand. It ends with 1 if the daemon has more than 90 MB with the five
+applications observed, or if its heap grows by more than 3 % over the last half of the calls.
 
 Usage: python benchmarks/mcp_memory.py [--calls N]
 """
@@ -32,7 +33,7 @@ SUREHAND = str(Path(sys.executable).with_name("surehand"))
 PROGRAMS = (["mousepad"], ["gnome-calculator"], ["featherpad"], ["kcalc"])
 FIXTURE = "gtk3_app.py"
 OBSERVED_MB_MAX = 90.0
-GROWTH_MAX = 0.02
+GROWTH_MAX = 0.03
 EVERY = 200
 START_S = 30.0
 
