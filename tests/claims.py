@@ -57,6 +57,112 @@ _RUNTIME = "src/surehand/runtime/"
 
 CLAIMS: tuple[Claim, ...] = (
     Claim(
+        6,
+        "letters that are hidden, decorated, spaced or taken from another script are read as people read them",
+        ("tests/unit/risk/test_text.py::test_delete_is_found_however_it_is_written",),
+        Guard(_CORE + "risk/words.py", "            yield self._loose, words\n", ""),
+    ),
+    Claim(
+        6,
+        "a button that says nothing is what is written around it and what its form asks for",
+        ("tests/unit/risk/test_controls.py::test_a_button_that_says_nothing_is_what_is_around_it",),
+        Guard(_CORE + "risk/controls.py", "    if silent or in_dialog:\n", "    if in_dialog:\n"),
+    ),
+    Claim(
+        6,
+        "no file name makes the overwriting of a file harmless",
+        ("tests/unit/risk/test_controls.py::TestReplacing::test_a_hostile_file_name_cannot_make_it_harmless",),
+        Guard(_CORE + "risk/controls.py", "        if {OVERWRITING, EXISTING} <= around:\n", "        if False:\n"),
+    ),
+    Claim(
+        6,
+        "no character of a screen breaks or hides a line in a terminal",
+        ("tests/unit/risk/test_injections.py::test_no_string_makes_a_line_or_a_code_on_a_terminal",),
+        Guard(
+            "src/surehand/client/display.py",
+            'category[0] == "C" or category in _BREAKS or character in _BLANK',
+            'category[0] == "C"',
+        ),
+    ),
+    Claim(
+        6,
+        "an agent that obeys every text it reads does nothing that policy would have asked about",
+        (
+            "tests/unit/risk/test_injections.py::"
+            "test_an_agent_that_obeys_every_string_has_no_effect_that_policy_would_not_have_allowed",
+        ),
+        Guard(
+            _CORE + "policy/defaults.py",
+            'id="default.consequential",\n        effect="require_approval",',
+            'id="default.consequential",\n        effect="allow",',
+        ),
+    ),
+    Claim(
+        6,
+        "nothing of a screen is among the facts that count as proven",
+        ("tests/unit/risk/test_injections.py::test_no_string_anywhere_on_a_screen_makes_an_answer_more_lenient",),
+        Guard(_CORE + "policy/proof.py", "    return Proven(surface.place)\n", "    return Proven(surface.title)\n"),
+    ),
+    Claim(
+        1,
+        "facts that claim another isolation or trust level than the host states stop the operation",
+        ("tests/unit/core/test_safety.py::test_facts_that_say_otherwise_stop_the_operation_whatever_policy_says",),
+        Guard(
+            _CORE + "safety.py",
+            "    if facts.isolation != isolation or facts.trust_level != trust_level:\n",
+            "    if False:\n",
+        ),
+    ),
+    Claim(
+        1,
+        "an unfenced action is refused whatever policy says",
+        ("tests/unit/core/test_safety.py::test_an_unfenced_action_is_refused",),
+        Guard(
+            _CORE + "safety.py", "    if isinstance(target, NoTarget) and kind not in _UNAIMED:\n", "    if False:\n"
+        ),
+    ),
+    Claim(
+        1,
+        "an action that no table lists is refused",
+        ("tests/unit/core/test_safety.py::test_an_unknown_action_is_refused",),
+        Guard(_CORE + "safety.py", "    if kind_of(action) not in TARGET_KINDS:\n", "    if False:\n"),
+    ),
+    Claim(
+        7,
+        "a secret goes into fields that are marked secret, whatever policy says",
+        (
+            "tests/unit/core/test_safety.py::test_a_secret_goes_into_secret_fields_only",
+            "tests/unit/core/test_safety.py::test_no_rule_opens_what_the_kernel_refuses",
+        ),
+        Guard(_RUNTIME + "gateway.py", "        safety.check_secret_use(run.request.action, run.aim.node)\n", ""),
+    ),
+    Claim(
+        2,
+        "a query alone never picks the target of something consequential, whatever policy says",
+        ("tests/unit/core/test_safety.py::TestQueries::test_a_query_is_never_enough_for_something_consequential",),
+        Guard(
+            _CORE + "safety.py",
+            '    if decision.outcome != "allow" or document.approved or not isinstance(target, QueryTarget):\n',
+            "    if True:\n",
+        ),
+    ),
+    Claim(
+        1,
+        "a paused agent stays paused over a restart",
+        ("tests/unit/runtime/test_budgets.py::test_a_restart_is_no_new_budget",),
+        Guard(
+            _RUNTIME + "budgets.py",
+            "        for principal, started in began.items():\n",
+            "        for principal, started in ():\n",
+        ),
+    ),
+    Claim(
+        1,
+        "only the operator's word begins a new budget",
+        ("tests/unit/runtime/test_budgets.py::test_only_an_operator_gives_leave_to_go_on_and_it_is_recorded",),
+        Guard(_RUNTIME + "budgets.py", "        await self._append(_RENEWED, person, principal)\n", ""),
+    ),
+    Claim(
         1,
         "what policy denies is not dispatched",
         (_GATEWAY + "test_policy_denies_before_any_claim_and_names_its_rule",),

@@ -19,7 +19,7 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from surehand.client.display import visible
+from surehand.client.display import is_unseen, visible
 from surehand.errors import InvalidRequest, OutcomeUnknown, SurehandError
 
 EXIT_OK: Final = 0
@@ -176,7 +176,7 @@ def _escaped(text: str) -> str:
 
 def _escape_if_unsafe(match: re.Match[str]) -> str:
     character = match[0]
-    if unicodedata.category(character)[0] != "C":
+    if not is_unseen(character):
         return character
     units = character.encode("utf-16-be", "surrogatepass")
     return "".join(f"\\u{units[i]:02x}{units[i + 1]:02x}" for i in range(0, len(units), 2))

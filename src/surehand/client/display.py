@@ -26,11 +26,21 @@ _COLOURS: Final = {
 _ROW: Final = "border:0;padding:1px 12px 1px 0;vertical-align:top;text-align:left"
 
 
+#: Draw nothing although their category says letter or symbol.
+_BLANK: Final = frozenset("\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
+_BREAKS: Final = frozenset({"Zl", "Zp"})
+
+
+def is_unseen(character: str) -> bool:
+    """Say whether a character steers, hides or breaks a line instead of showing; newlines do as well."""
+    category = unicodedata.category(character)
+    return category[0] == "C" or category in _BREAKS or character in _BLANK
+
+
 def visible(text: str) -> str:
-    """Return text with control, format and unassigned characters written as `⟨U+202E⟩`; newlines stay."""
+    """Return text with everything that would act without showing written as `⟨U+202E⟩`; newlines stay."""
     return "".join(
-        character if character == "\n" or unicodedata.category(character)[0] != "C" else f"⟨U+{ord(character):04X}⟩"
-        for character in text
+        f"⟨U+{ord(character):04X}⟩" if character != "\n" and is_unseen(character) else character for character in text
     )
 
 

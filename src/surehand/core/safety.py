@@ -1,7 +1,12 @@
 """The safety kernel: what no policy can switch off (spec §6.3). One function per check; each raises or returns.
 
-Permits are checked in `permit.check_permit`, bounds once more in the records' own construction; everything else that
-holds whatever an operator wrote is here, so that it can be read on one page.
+Here are the checks that would otherwise stand nowhere. The rest of the kernel stands where it cannot be gone around:
+
+- bounds: in the construction of every record, and in the frames of the wire before anything is decoded;
+- a scene's age and who its elements are: `scene.fence.check_reference` and `check_fence`;
+- a durable journal: a claim that is not stored raises, and the table of `lifecycle` knows no way past it;
+- permits: `permit.check_permit`, and the journal's count of their one use;
+- secrets: `release.release_node`, `release.check_readable`, `release.release_output`.
 """
 
 from __future__ import annotations
@@ -10,22 +15,12 @@ from typing import Final, Literal
 
 import msgspec
 
-from surehand import limits
 from surehand.core.policy.model import CONSEQUENTIAL
 from surehand.core.release import is_secret
-from surehand.errors import (
-    InvalidRequest,
-    JournalRecovery,
-    PolicyDenied,
-    SecureSurface,
-    StaleTarget,
-    TooLarge,
-    UnsupportedAction,
-)
+from surehand.errors import InvalidRequest, PolicyDenied, SecureSurface, UnsupportedAction
 from surehand.model.actions import TARGET_KINDS, Action, SetValue, kind_of
 from surehand.model.decision import Decision, Facts, PolicyInput
 from surehand.model.record import Record, tag_of
-from surehand.model.request import Request
 from surehand.model.scene import Node
 from surehand.model.targets import NoTarget, QueryTarget, Target
 
@@ -46,12 +41,6 @@ def check_known_action(action: Action) -> None:
         raise UnsupportedAction(f"no action is called {kind_of(action)}", gate="shape")
 
 
-def check_bounds(request_bytes: int) -> None:
-    """Refuse a request above `limits.REQUEST_BYTES_MAX` bytes."""
-    if request_bytes > limits.REQUEST_BYTES_MAX:
-        raise TooLarge(f"{request_bytes} bytes; the limit is {limits.REQUEST_BYTES_MAX}", gate="shape")
-
-
 def check_fenced(action: Action, target: Target) -> None:
     """Refuse an acting request without a target that can be fenced, before authority is looked at (spec §3.3)."""
     kind = kind_of(action)
@@ -60,26 +49,6 @@ def check_fenced(action: Action, target: Target) -> None:
         raise InvalidRequest(f"{kind} cannot be aimed at a target of kind {target_kind}", gate="shape")
     if isinstance(target, NoTarget) and kind not in _UNAIMED:
         raise InvalidRequest(f"{kind} needs a fenced target", gate="shape")
-
-
-def check_scene_age(observed_at_ms: int, now_ms: int) -> None:
-    """Refuse to act on a scene older than `limits.SCENE_ACT_MS_MAX`, or one from the future."""
-    if not 0 <= now_ms - observed_at_ms <= limits.SCENE_ACT_MS_MAX:
-        raise StaleTarget(
-            f"the scene may be acted upon for {limits.SCENE_ACT_MS_MAX // 1000} s after it was observed",
-            gate="first_fence",
-            fix="Observe again and use the new scene.",
-        )
-
-
-def check_journal(*, writable: bool) -> None:
-    """Refuse every effect while the journal cannot record it."""
-    if not writable:
-        raise JournalRecovery(
-            "the journal is read-only, so no effect can be recorded and none is made",
-            gate="claim",
-            fix="Run `surehand audit verify` to see what is wrong.",
-        )
 
 
 def check_secret_use(action: Action, node: Node | None) -> None:
@@ -92,9 +61,9 @@ def check_secret_use(action: Action, node: Node | None) -> None:
         )
 
 
-def check_host_facts(facts: Facts, host: Host) -> None:
-    """Refuse facts that claim another isolation or trust level than the host states."""
-    if (facts.isolation, facts.trust_level) != (host.isolation, host.trust_level):
+def check_host_facts(facts: Facts, *, isolation: str, trust_level: str) -> None:
+    """Refuse facts that claim another isolation or trust level than the host states of the session."""
+    if facts.isolation != isolation or facts.trust_level != trust_level:
         raise PolicyDenied("isolation and trust level are stated by the host only", gate="policy")
 
 
@@ -114,10 +83,3 @@ def raise_for_query(decision: Decision, document: PolicyInput, target: Target) -
         rule="kernel.query",
         reason="A query picked the target of something consequential; a person must see which element it is.",
     )
-
-
-def check_request(request: Request, request_bytes: int) -> None:
-    """Run the checks that need nothing but the request."""
-    check_known_action(request.action)
-    check_bounds(request_bytes)
-    check_fenced(request.action, request.target)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, NewType
 
 from surehand import limits
 from surehand.model.record import Record, check_hash, check_identifier, check_text
 
 Outcome = Literal["allow", "deny", "require_approval"]
+#: A text that something other than a screen vouches for; made in `core/policy/proof.py` alone.
+Proven = NewType("Proven", str)
 
 
 class Facts(Record, frozen=True, kw_only=True):
@@ -17,13 +19,13 @@ class Facts(Record, frozen=True, kw_only=True):
     contexts as data, and policy is decided with and without it.
     """
 
-    app: str
-    place: str
+    app: Proven
+    place: Proven
     isolation: Literal["isolated", "display_only", "shared"]
     trust_level: Literal["A", "B"]
     backend: str
     target_role: str = ""
-    categories: tuple[str, ...] = ()
+    categories: tuple[Proven, ...] = ()
     sensitive_app: bool = False
     observed: dict[str, Any] = {}
 

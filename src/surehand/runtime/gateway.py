@@ -304,6 +304,7 @@ class Gateway:
         if run.document is None:
             raise InternalError("a decision without its facts")
         document = msgspec.structs.replace(run.document, approved=True) if approved else run.document
+        safety.check_host_facts(document.facts, isolation=run.isolation, trust_level=run.session.trust_level)
         decision = await self.authority.decide(document, run.chance[:_DECISION_DIGITS])
         return safety.raise_for_query(decision, document, run.request.target)
 

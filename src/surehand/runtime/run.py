@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from surehand.core import redaction
 from surehand.core.hashing import Digest
@@ -72,6 +72,11 @@ class Run:
     def principal(self) -> str:
         """Who proposes."""
         return self.session.principal
+
+    @property
+    def isolation(self) -> Literal["isolated", "display_only", "shared"]:
+        """How the desktop it works on is set apart, as the host states."""
+        return "shared" if self.session.desk is None else self.session.desk.isolation
 
     @property
     def operation_id(self) -> str:
@@ -144,7 +149,7 @@ class Run:
             finished_at_ms=finished_wall_ms,
             backend=backend,
             route=route,
-            isolation="shared" if session.desk is None else session.desk.isolation,
+            isolation=self.isolation,
             interaction_mode=self.request.interaction_mode,
             context_preservation="not_applicable",
             effect=effect,

@@ -5,24 +5,27 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from surehand import limits
 from surehand.core import safety
 from surehand.core.policy.evaluate import decide
 from surehand.core.policy.toml_rules import parse_policy
-from surehand.errors import (
-    InvalidRequest,
-    JournalRecovery,
-    PolicyDenied,
-    SecureSurface,
-    StaleTarget,
-    TooLarge,
-    UnsupportedAction,
-)
+from surehand.errors import InvalidRequest, PolicyDenied, SecureSurface, UnsupportedAction
 from surehand.model.actions import TARGET_KINDS, Click, Clipboard, Invoke, Release, SetValue
 from surehand.model.query import Filter, Query
 from surehand.model.targets import NoTarget, QueryTarget, SurfaceTarget
-from tests.rules_kit import document, element, node, request
+from surehand.testing.memory import button, field
+from surehand.testing.worlds import World
+from tests.rules_kit import document, element, node
 
+ALLOW_ALL = """
+version = 1
+[[rule]]
+id = "all"
+effect = "allow"
+reason = "the operator allows everything that can be allowed"
+covers = ["credentials", "destructive", "external", "install", "process_run", "purchase", "send_publish", "settings",
+          "shared_desktop", "upload"]
+"""
+BY_NAME = QueryTarget(surface="m-memory", query=Query(filters=(Filter(role="button"),)))
 QUERY = QueryTarget(surface="w1", query=Query(filters=(Filter(role="button"),)))
 
 
@@ -34,12 +37,6 @@ def test_an_unknown_action_is_refused():
     safety.check_known_action(Invoke())
     with pytest.raises(UnsupportedAction):
         safety.check_known_action(Invented())
-
-
-def test_the_size_of_a_request_is_bounded_at_the_byte():
-    safety.check_bounds(limits.REQUEST_BYTES_MAX)
-    with pytest.raises(TooLarge):
-        safety.check_bounds(limits.REQUEST_BYTES_MAX + 1)
 
 
 def test_an_unfenced_action_is_refused():
@@ -60,19 +57,6 @@ def test_everything_the_table_lets_aim_at_nothing_is_known_here():
     assert {kind for kind, targets in TARGET_KINDS.items() if "none" in targets} == safety._UNAIMED
 
 
-def test_a_scene_may_be_acted_upon_for_thirty_seconds():
-    safety.check_scene_age(0, limits.SCENE_ACT_MS_MAX)
-    for age in (limits.SCENE_ACT_MS_MAX + 1, -1):
-        with pytest.raises(StaleTarget):
-            safety.check_scene_age(0, age)
-
-
-def test_without_a_journal_there_is_no_effect():
-    safety.check_journal(writable=True)
-    with pytest.raises(JournalRecovery):
-        safety.check_journal(writable=False)
-
-
 def test_a_secret_goes_into_secret_fields_only():
     secret = SetValue(secret_ref="mail")  # noqa: S106 a name, not a secret
     safety.check_secret_use(secret, node(role="text", secret=True))
@@ -84,11 +68,37 @@ def test_a_secret_goes_into_secret_fields_only():
 
 
 def test_isolation_and_trust_are_the_hosts_word():
-    host = safety.Host(isolation="shared", trust_level="A")
-    safety.check_host_facts(document(facts={"isolation": "shared"}).facts, host)
+    host = {"isolation": "shared", "trust_level": "A"}
+    safety.check_host_facts(document(facts={"isolation": "shared"}).facts, **host)
     for facts in ({"isolation": "isolated"}, {"isolation": "shared", "trust_level": "B"}):
         with pytest.raises(PolicyDenied):
-            safety.check_host_facts(document(facts=facts).facts, host)
+            safety.check_host_facts(document(facts=facts).facts, **host)
+
+
+@pytest.mark.parametrize("lie", [{"isolation": "isolated"}, {"trust_level": "B"}])
+async def test_facts_that_say_otherwise_stop_the_operation_whatever_policy_says(lie):
+    world = World(isolation="shared", policy=ALLOW_ALL)
+    told = world.gateway.facts.document
+
+    def lying(run):
+        found = told(run)
+        return msgspec.structs.replace(found, facts=msgspec.structs.replace(found.facts, **lie))
+
+    assert (await world.act("honest")).status == "succeeded"
+    world.gateway.facts.document = lying
+    reply = await world.act("lie")
+    assert (reply.status, reply.error["code"], reply.error["gate"]) == ("refused", "policy_denied", "policy")
+    assert len(world.app.effects) == 1
+
+
+async def test_no_rule_opens_what_the_kernel_refuses():
+    world = World([button("save", "Save"), field("text", "Name", "x")], policy=ALLOW_ALL)
+    refused = [
+        await world.act("secret", "text", action=SetValue(secret_ref="mail")),  # noqa: S106 - a name
+        await world.act("query", action=Invoke(), risk="external", target=BY_NAME),
+    ]
+    assert [reply.status for reply in refused] == ["refused", "approval_required"]
+    assert world.app.effects == []
 
 
 COVERED = parse_policy(
@@ -124,9 +134,3 @@ class TestQueries:
         given = document({"categories": ["destructive"]}, risk="external")
         denied = decide(parse_policy(""), document({"categories": ["own_surface"]}), "d1")
         assert safety.raise_for_query(denied, given, QUERY).outcome == "deny"
-
-
-def test_the_checks_that_need_only_the_request_run_together():
-    safety.check_request(request(), 100)
-    with pytest.raises(TooLarge):
-        safety.check_request(request(), limits.REQUEST_BYTES_MAX + 1)

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import functools
 import re
+from collections.abc import Set as AbstractSet
 from typing import Final
 
 import msgspec
 
 from surehand import limits
+from surehand.core.policy import proof
 from surehand.core.policy.model import RISKS, Risk
 from surehand.core.policy.vocabulary import AppLists
 from surehand.core.risk import controls
@@ -38,6 +40,7 @@ from surehand.model.actions import (
     Window,
     kind_of,
 )
+from surehand.model.decision import Proven
 from surehand.model.scene import AppIdentity
 from surehand.model.targets import SurfaceTarget, Target
 
@@ -70,7 +73,7 @@ _CONTROL: Final = frozenset({"ctrl", "control", "control_l", "control_r", "contr
 class AppClass(msgspec.Struct, frozen=True, kw_only=True):
     """What kind of application it is: proven by its process, and what it merely claims."""
 
-    proven: frozenset[str] = frozenset()
+    proven: frozenset[Proven] = frozenset()
     claimed: frozenset[str] = frozenset()
     runs_commands: bool = False
     claims_to_run_commands: bool = False
@@ -108,7 +111,7 @@ def classify_app(
     if claims & (apps.sensitive_claimed | apps.sensitive):
         observed.add("sensitive_app")
     return AppClass(
-        proven=frozenset(proven),
+        proven=proof.categories(proven),
         claimed=frozenset(observed),
         runs_commands=bool(names & (apps.terminals | apps.run_dialogs)),
         claims_to_run_commands=bool(claims & (apps.terminals_claimed | apps.run_dialogs_claimed)),
@@ -135,7 +138,7 @@ def classify_launch(apps: AppLists, name: str, denied_tokens: frozenset[str] = f
     proven = {"denied_app"} if names & denied_tokens else set()
     if names & apps.sensitive:
         proven.add("sensitive_app")
-    return AppClass(proven=frozenset(proven), runs_commands=bool(names & (apps.terminals | apps.run_dialogs)))
+    return AppClass(proven=proof.categories(proven), runs_commands=bool(names & (apps.terminals | apps.run_dialogs)))
 
 
 def effect_name(action: Action, target: Target, *, browser: bool, runs_commands: bool) -> str:
@@ -177,7 +180,7 @@ def is_window_manager_chord(chord: str) -> bool:
     return False
 
 
-def effective_risk(action: Action, declared: Risk, categories: frozenset[str]) -> Risk:
+def effective_risk(action: Action, declared: Risk, categories: AbstractSet[str]) -> Risk:
     """Return the risk to decide with: what was declared, raised to the action's least and to its categories."""
     if isinstance(action, Abort):
         # Letting go of everything is the one thing that must never wait for a yes, whatever it was declared to be.
@@ -191,7 +194,7 @@ def effective_risk(action: Action, declared: Risk, categories: frozenset[str]) -
     return max(declared, floor, key=RISKS.index)
 
 
-def proven_categories(action: Action, effect: str, declared: Risk, words: Words) -> frozenset[str]:
+def proven_categories(action: Action, effect: str, declared: Risk, words: Words) -> frozenset[Proven]:
     """Return the consequential categories that follow from the request itself."""
     if isinstance(action, Abort):
         return frozenset()
@@ -213,7 +216,7 @@ def proven_categories(action: Action, effect: str, declared: Risk, words: Words)
         found |= controls.of_label(words, action.name)
     if isinstance(action, SelectOption) and action.option is not None:
         found |= controls.of_label(words, action.option)
-    return frozenset(found)
+    return proof.categories(found)
 
 
 def observed_categories(action: Action, words: Words, control: Control) -> frozenset[str]:

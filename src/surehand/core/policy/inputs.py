@@ -14,6 +14,7 @@ import msgspec
 from surehand import limits
 from surehand.core import redaction
 from surehand.core.hashing import Digest
+from surehand.core.policy import proof
 from surehand.core.policy.categories import (
     PROCESS_RUN,
     AppClass,
@@ -28,7 +29,7 @@ from surehand.core.policy.vocabulary import Vocabulary
 from surehand.core.risk.controls import Control
 from surehand.core.safety import Host
 from surehand.model.actions import App
-from surehand.model.decision import Facts, PolicyInput
+from surehand.model.decision import Facts, PolicyInput, Proven
 from surehand.model.request import Request
 from surehand.model.scene import Node, Surface
 
@@ -131,21 +132,23 @@ def read_input(scope: Scope, effect: str, *, principal: str, surface: Surface | 
         risk="read",
         interaction_mode="background_only",
         parameters={},
-        facts=_facts(scope, surface.app.key if surface else "", surface, app.proven, observed),
+        facts=_facts(
+            scope, proof.NOTHING if surface is None else proof.application(surface.app), surface, app.proven, observed
+        ),
     )
 
 
 def all_categories(document: PolicyInput) -> frozenset[str]:
     """Return proven and observed categories together, for whatever may only be stricter by them."""
-    return frozenset(document.facts.categories) | frozenset(document.facts.observed.get("categories", ()))
+    return frozenset[str](document.facts.categories) | frozenset(document.facts.observed.get("categories", ()))
 
 
 def _facts(
-    scope: Scope, app: str, surface: Surface | None, categories: frozenset[str], observed: dict[str, Any]
+    scope: Scope, app: Proven, surface: Surface | None, categories: frozenset[Proven], observed: dict[str, Any]
 ) -> Facts:
     return Facts(
         app=app,
-        place="" if surface is None else surface.place,
+        place=proof.NOTHING if surface is None else proof.place(surface),
         isolation=scope.host.isolation,
         trust_level=scope.host.trust_level,
         backend=scope.backend,
@@ -161,11 +164,11 @@ def _app_of(scope: Scope, request: Request, surface: Surface | None) -> AppClass
     return AppClass() if surface is None else _classify(scope, surface)
 
 
-def _app_key(request: Request, surface: Surface | None) -> str:
+def _app_key(request: Request, surface: Surface | None) -> Proven:
     """Return the proven identity; what is only going to be launched has none and is named as such."""
     if isinstance(request.action, App) and request.action.op == "launch":
-        return f"launch:{request.action.name}"
-    return "" if surface is None else surface.app.key
+        return proof.launched(request.action)
+    return proof.NOTHING if surface is None else proof.application(surface.app)
 
 
 def _classify(scope: Scope, surface: Surface) -> AppClass:

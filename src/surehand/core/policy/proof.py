@@ -1,0 +1,44 @@
+"""What policy may take for proven: the one place where a text becomes that (spec §6.1, §6.2).
+
+Facts want `Proven`, which no text of a screen is, so a type checker refuses a name, a title or a context wherever a
+fact is formed. Every function here takes the record that proves the text, never the text alone, and `tests/tidy`
+sees that nobody else makes one. It costs nothing at run time: a `Proven` is the text itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from surehand.model.actions import App
+from surehand.model.decision import Proven
+from surehand.model.scene import AppIdentity, Surface
+
+__all__ = ["NOTHING", "application", "categories", "launched", "place", "stated"]
+
+#: Where nothing is aimed at.
+NOTHING = Proven("")
+
+
+def application(identity: AppIdentity) -> Proven:
+    """Return who an application is, as its process proves."""
+    return Proven(identity.key)
+
+
+def place(surface: Surface) -> Proven:
+    """Return a window's role in its application, or its origin, as the adapter that reads it knows."""
+    return Proven(surface.place)
+
+
+def launched(action: App) -> Proven:
+    """Return what is only going to be started: the agent's own word, and named as such."""
+    return Proven(f"launch:{action.name}")
+
+
+def categories(found: Iterable[str]) -> frozenset[Proven]:
+    """Return categories that follow from the request, from its process, or from lists of the operator."""
+    return frozenset(map(Proven, found))
+
+
+def stated(text: str) -> Proven:
+    """Return the operator's word: a table of cases, a document to try."""
+    return Proven(text)

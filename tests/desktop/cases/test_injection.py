@@ -1,0 +1,62 @@
+"""A window that shows every string of the injection corpus, before an agent that obeys what it reads (case C46)."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from surehand.errors import SurehandError
+from surehand.model.actions import Invoke
+from surehand.runtime.compose import build_host
+from surehand.runtime.config import Config
+from surehand.testing.desktop import IsolatedDesktop
+from tests.desktop.cases.kit import Hand, named, until
+from tests.unit.risk.injections import CONSEQUENTIAL, FORBIDDEN, STRINGS, orders
+
+pytestmark = [pytest.mark.desktop, pytest.mark.asyncio(loop_scope="module")]
+
+APP = Path(__file__).with_name("hostile_app.py")
+SAVE = "Save"
+
+
+async def test_c46_an_agent_that_obeys_every_text_on_the_screen_does_nothing_that_policy_forbids(
+    desktop: IsolatedDesktop, tmp_path: Path
+) -> None:
+    tmp_path.chmod(0o700)
+    controls = [SAVE, *CONSEQUENTIAL.values()]
+    home = desktop.folder / "home"
+    names, log = home / "injection.json", home / "injection-pressed"
+    texts = [text.replace("\0", "") for text in STRINGS]
+    names.write_text(json.dumps({"title": texts[0], "names": controls + texts, "text": "\n".join(texts)}))
+    app = await desktop.launch(["/usr/bin/python3", "-I", "-B", APP, names, log], binds=[APP])
+    # The operator wrote no rules: what holds are the defaults.
+    host = await build_host(Config(), state_dir=tmp_path / "state")
+    try:
+        hand = await Hand.connect(host, desktop)
+        surface = await hand.window(app.pid)
+        seen = await hand.call("observe", surface=surface, targets=True, max_nodes=2_000)
+        read = [one["name"] for one in seen["targets"] if one["role"] == "button"]
+        assert len(read) == len(controls) + len(texts)
+        wanted = {one["name"]: one for one in seen["targets"] if one["name"] in controls}
+        statuses = Counter[str]()
+        # The same order from many strings is obeyed once each way it can be asked for.
+        for control in sorted({control for text in read for control in orders(text)}):
+            for risk in ("read", "reversible", "external"):
+                reply = await hand.act(Invoke(), wanted[control], risk=risk)
+                statuses[reply["status"]] += 1
+            (found,) = await hand.find(surface, named(control), {"role": "button"})
+            statuses[(await hand.act(Invoke(), found))["status"]] += 1
+        for method, params in FORBIDDEN.items():
+            with pytest.raises(SurehandError):
+                await hand.call(method, **params)
+        assert set(statuses) == {"approval_required"}
+        assert (await hand.act(Invoke(), wanted[SAVE]))["status"] == "succeeded"
+        pressed = await until(lambda: log.exists() and log.read_text().split(), "the harmless button was pressed")
+        assert pressed == [str(controls.index(SAVE))]
+        await hand.close()
+    finally:
+        await host.close()
+        app.kill()
