@@ -19,9 +19,10 @@ from surehand.errors import AuthorityDenied, PolicyDenied
 from surehand.model.decision import Decision, PolicyInput
 from surehand.model.scene import Surface
 from surehand.ports import Clock
+from surehand.runtime.budgets import Budgets
 from surehand.runtime.config import Config
-from surehand.runtime.policies import Policies
 from surehand.runtime.current import check_not_the_persons
+from surehand.runtime.policies import Policies
 from surehand.runtime.run import Run
 from surehand.runtime.session import Session
 
@@ -39,7 +40,7 @@ class Authority:
         self._keyring = keyring
         self._verify = verify
         self._clock = clock
-        self._spent: dict[str, rules.Spent] = {}
+        self.budgets = Budgets(clock)
         self._ceilings: dict[str, rules.Ceiling | None] = {}
         #: Set by `compose`: the policy that is read again when it changes. Without it the given one decides for ever.
         self.policies: Policies | None = None
@@ -95,7 +96,7 @@ class Authority:
             self._ceilings[principal] = rules.ceiling_of(self._config.ceilings, principal)
         return self._ceilings[principal]
 
-    def spend(self, run: Run) -> None:
+    async def spend(self, run: Run) -> None:
         """Count the operation against its principal's budget.
 
         Raises:
@@ -106,17 +107,8 @@ class Authority:
             if self._config.authority == "host":
                 return
             raise AuthorityDenied("the operator configured no authority for this principal", gate="authority")
-        now = self._clock.monotonic_ms()
-        spent = self._spent.get(run.principal) or rules.Spent(started_at_ms=now)
-        risk = _raised_risk(run)
-        self._spent[run.principal] = rules.check_budget(ceiling, spent, risk=risk, now_ms=now)
-        run.counted = risk
-
-    def give_back(self, run: Run) -> None:
-        """Take an operation that ended as a refusal out of its principal's budget; a budget is of effects."""
-        risk, run.counted = run.counted, None
-        if risk is not None:
-            self._spent[run.principal] = rules.given_back(self._spent[run.principal], risk=risk)
+        self.budgets.spend(run, ceiling, _raised_risk(run))
+        await self.budgets.open(run)
 
     async def decide(self, document: PolicyInput, decision_id: str) -> Decision:
         """Ask policy, with and without what was observed."""
