@@ -28,6 +28,12 @@ RUN_S = 150
 UNTIL_S = 60
 
 
+@pytest.fixture
+def tmp_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with a short name: below a longer one sockets would be elsewhere, in a folder that is left."""
+    return tmp_path_factory.mktemp("demo")
+
+
 def environment(tmp_path: Path, **more: str) -> dict[str, str]:
     """What a user has, with a home that shows what was written to it. The system's packages are there already."""
     given = {name: value for name, value in os.environ.items() if not name.startswith(("XDG_", "SUREHAND_", "DISPLAY"))}
