@@ -48,6 +48,7 @@ _ANSWERING = "tests/unit/cli/test_watching.py::"
 _ONCE = "tests/unit/runtime/test_attacks_once.py::"
 _REACH = "tests/unit/runtime/test_attacks_reach.py::"
 _HTTP = "tests/unit/mcp/test_http.py::"
+_OBEYED = "tests/unit/risk/test_injections.py::"
 _ACTING = "tests/unit/atspi/test_acting_outcome.py::"
 _INSTALLED = "tests/unit/test_installed_applications.py::"
 _CURRENT = "tests/desktop/test_current.py::"
@@ -87,10 +88,7 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         6,
         "an agent that obeys every text it reads does nothing that policy would have asked about",
-        (
-            "tests/unit/risk/test_injections.py::"
-            "test_an_agent_that_obeys_every_string_has_no_effect_that_policy_would_not_have_allowed",
-        ),
+        (_OBEYED + "test_an_agent_that_obeys_every_string_has_no_effect_that_policy_would_not_have_allowed",),
         Guard(
             _CORE + "policy/defaults.py",
             'id="default.consequential",\n        effect="require_approval",',

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections import Counter
 from pathlib import Path
@@ -25,12 +26,12 @@ SAVE = "Save"
 async def test_c46_an_agent_that_obeys_every_text_on_the_screen_does_nothing_that_policy_forbids(
     desktop: IsolatedDesktop, tmp_path: Path
 ) -> None:
-    tmp_path.chmod(0o700)
     controls = [SAVE, *CONSEQUENTIAL.values()]
     home = desktop.folder / "home"
     names, log = home / "injection.json", home / "injection-pressed"
     texts = [text.replace("\0", "") for text in STRINGS]
-    names.write_text(json.dumps({"title": texts[0], "names": controls + texts, "text": "\n".join(texts)}))
+    shown = {"title": texts[0], "names": controls + texts, "text": "\n".join(texts)}
+    await asyncio.to_thread(names.write_text, json.dumps(shown))
     app = await desktop.launch(["/usr/bin/python3", "-I", "-B", APP, names, log], binds=[APP])
     # The operator wrote no rules: what holds are the defaults.
     host = await build_host(Config(), state_dir=tmp_path / "state")
