@@ -13,13 +13,14 @@ from typing import Any
 
 from surehand import canonical
 from surehand.core import approval, authority, chain, hashing, permit
+from surehand.core.policy import engine
 from surehand.model.actions import SetValue
 from surehand.model.approval import ApprovalAnswer, Presentation
 from surehand.model.authority import Grant, SignedGrant
-from surehand.model.decision import Obligations
+from surehand.model.decision import Obligations, PolicyInput
 from surehand.model.events import Event, NewEvent
 from surehand.model.outcome import Evidence, Receipt, Terminal
-from surehand.model.record import to_value
+from surehand.model.record import convert, to_value
 from surehand.model.request import Request
 from surehand.model.targets import ElementTarget
 from surehand.signing.ed25519 import SigningKey
@@ -168,6 +169,41 @@ def log() -> list[Event]:
     return events
 
 
+#: What an engine might answer to `asked`.
+POLICY_ANSWER = {
+    "outcome": "require_approval",
+    "rule": "mail-needs-two",
+    "reason": "Two people look at every mail.",
+    "covers": ["send_publish", "shared_desktop"],
+    "obligations": {"approvals_needed": 2},
+}
+
+
+def asked() -> PolicyInput:
+    """Return a request about which a policy is asked."""
+    value = {
+        "principal": "uid:1000",
+        "action": "desktop.invoke",
+        "risk": "reversible",
+        "interaction_mode": "background_only",
+        "parameters": {},
+        "facts": {
+            "app": "exe:/usr/bin/thunderbird",
+            "place": "main",
+            "isolation": "shared",
+            "trust_level": "B",
+            "backend": "atspi",
+            "observed": {
+                "title": "Write: (no subject) - Thunderbird",
+                "role": "button",
+                "name": "Send",
+                "categories": ["send_publish"],
+            },
+        },
+    }
+    return convert(PolicyInput, value)
+
+
 def hashing_stream(principal: str, operation_id: str) -> str:
     return f"operation:{principal}:{operation_id}"
 
@@ -188,6 +224,8 @@ def examples() -> dict[str, str]:
         "grant-bytes": pretty(
             {"public_key": HOST.public_key, "message": authority.grant_message(signed.grant).decode()}
         ),
+        "policy-question": pretty(engine.input_value(asked(), asked().facts.observed)),
+        "policy-answer": pretty(POLICY_ANSWER),
         "permit": pretty({"key": PERMIT_KEY.hex(), "permit": to_value(made)}),
         "receipt": pretty(to_value(terminal())),
         "presentation": pretty(to_value(presentation())),

@@ -25,6 +25,7 @@ from surehand.cli import (
     looking,
     machine,
     operating,
+    policies,
     requesting,
     watching,
 )
@@ -76,7 +77,7 @@ def build() -> typer.Typer:
         ("budgets", "What agents have spent of their budgets, and leave to go on.", budgets.COMMANDS),
         ("audit", "The evidence: verify it, show it, make a page of it.", auditing.COMMANDS),
         ("keys", "Keys: which there are, and an approver's own.", keys.COMMANDS),
-        ("policy", "The policy in force, and a check of the files.", machine.POLICY),
+        ("policy", "What agents may do: write it, check it, try it, ask why.", policies.COMMANDS),
     ):
         group = typer.Typer(help=about, no_args_is_help=True, rich_markup_mode=None, epilog=_EPILOG)
         for command_name, command in commands.items():

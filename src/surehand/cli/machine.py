@@ -193,31 +193,4 @@ def _add(bundle: tarfile.TarFile, name: str, text: str) -> None:
     bundle.addfile(info, io.BytesIO(data))
 
 
-def policy_check(
-    config: Annotated[str | None, typer.Option("--config", help="Configuration file. Default: the operator's.")] = None,
-) -> None:
-    """Read the configuration and the rule file as a daemon would, and say what they mean. Changes nothing.
-
-    Example:
-      surehand policy check
-    """
-    from surehand.daemon import entry  # noqa: PLC0415 - reads operator files; loaded by this command alone
-
-    found = entry.check_policy(config)
-    lines: list[Line] = [f"{name:14} {value}" for name, value in found.items()]
-    out().data(found, lines)
-
-
-def policy_show() -> None:
-    """Show which policy the running daemon applies.
-
-    Example:
-      surehand policy show
-    """
-    with Control() as control:
-        found = control.call("policy")
-    out().data(found, [f"{name:14} {value}" for name, value in found.items()])
-
-
 COMMANDS: Final[dict[str, Any]] = {"doctor": doctor, "version": version_, "support-bundle": support_bundle}
-POLICY: Final[dict[str, Any]] = {"check": policy_check, "show": policy_show}

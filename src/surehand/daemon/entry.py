@@ -285,23 +285,3 @@ def doctor_facts() -> list[dict[str, Any]]:
 
     facts = asyncio.run(look(os.environ))
     return [{name: getattr(fact, name) for name in ("name", "ok", "detail", "fix", "needed")} for fact in facts]
-
-
-def check_policy(given: str | None) -> dict[str, Any]:
-    """Read the configuration and the policy as a daemon would, and say what they mean; changes nothing.
-
-    Raises:
-        SurehandError: naming the file and what is wrong in it.
-    """
-    from surehand.runtime.config import load  # noqa: PLC0415 - see _serve
-
-    path = config_path(given)
-    config = load(path)
-    return {
-        "config": str(path),
-        "exists": path.exists(),
-        "authority": config.authority,
-        "trust_level": config.trust_level,
-        "policy": config.policy,
-        "approvers": [one.approver for one in config.approvers],
-    }

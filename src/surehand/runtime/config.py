@@ -10,13 +10,18 @@ import os
 import stat
 import tomllib
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal
+
+import msgspec
 
 from surehand import limits
 from surehand.core.approval import Approver
 from surehand.core.authority import Ceiling
 from surehand.errors import InvalidRequest, PermissionMissing
 from surehand.model.record import Record, check_count, check_range, convert
+
+#: The policy's name beside the configuration file.
+POLICY_NAME: Final = "policy.toml"
 
 
 class PolicyChoice(Record, frozen=True, kw_only=True):
@@ -97,20 +102,27 @@ class Config(Record, frozen=True, kw_only=True):
 
 
 def load(path: Path) -> Config:
-    """Read the configuration file; absent means defaults.
+    """Read the configuration file; absent means defaults. A `policy.toml` beside it is the policy where none is named.
 
     Raises:
         PermissionMissing: the file or its folder belongs to someone else or others may write it.
         InvalidRequest: not TOML, an unknown key, or a value out of bounds; names it.
     """
     if not path.exists():
-        return Config()
+        return _with_policy_beside(Config(), path)
     check_operator_owned(path)
     try:
         value = tomllib.loads(path.read_text("utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InvalidRequest(f"{path}: not TOML: {error}", fix="correct the file; nothing was opened") from error
-    return convert(Config, value)
+    return _with_policy_beside(convert(Config, value), path)
+
+
+def _with_policy_beside(config: Config, path: Path) -> Config:
+    beside = path.parent / POLICY_NAME
+    if config.policy is not None or not os.path.lexists(beside):
+        return config
+    return msgspec.structs.replace(config, policy=str(beside))
 
 
 def check_operator_owned(path: Path) -> None:

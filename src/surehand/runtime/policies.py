@@ -30,7 +30,13 @@ class Policies:
     """Decides by one ruling at a time."""
 
     def __init__(
-        self, ruling: Ruling, open_engine: OpenEngine, clock: Clock, journal: Journal, *, tried: Ruling | None = None
+        self,
+        ruling: Ruling,
+        open_engine: OpenEngine,
+        clock: Clock,
+        journal: Journal | None,
+        *,
+        tried: Ruling | None = None,
     ) -> None:
         self.ruling = ruling
         self.generation = 1
@@ -155,11 +161,14 @@ class Policies:
 
     def note(self, kind: str, payload: dict[str, Any]) -> None:
         """Record something about the policy without anybody waiting for the disk."""
-        self._run(self._append(NewEvent(stream="daemon", type=kind, actor="daemon", payload=payload)))
+        if self._journal is not None:
+            event = NewEvent(stream="daemon", type=kind, actor="daemon", payload=payload)
+            self._run(self._append(self._journal, event))
 
-    async def _append(self, event: NewEvent) -> None:
+    @staticmethod
+    async def _append(journal: Journal, event: NewEvent) -> None:
         try:
-            await self._journal.append([event])
+            await journal.append([event])
         except SurehandError as error:
             _log.warning("%s was not recorded: %s", event.type, error.code)
 

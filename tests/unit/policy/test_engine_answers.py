@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import json
+from random import Random
+
+import jsonschema
 import pytest
 
 from surehand import limits
 from surehand.core.policy import engine
 from surehand.core.policy.engine import EngineFailure, decide_from, defaults_policy, questions, read_answer
+from surehand.core.policy.to_cedar import cedar_schema
+from tests.policy_strategies import build_document
 from tests.rules_kit import document
+from tests.spec_examples import POLICY_ANSWER, SPEC
 
 DEFAULTS = defaults_policy("r1")
 ALLOW = {"outcome": "allow", "rule": "mine", "reason": "because"}
@@ -131,3 +138,39 @@ def test_a_question_that_is_too_large_is_not_put():
         engine.encode_question({"x": "y" * limits.POLICY_QUESTION_BYTES_MAX})
     assert caught.value.kind == "too_large"
     assert engine.encode_question({"x": "y" * (limits.POLICY_QUESTION_BYTES_MAX - 8)})
+
+
+# --- the schemas ----------------------------------------------------------------------------------------------------
+
+
+def schema(name: str) -> jsonschema.Draft202012Validator:
+    value = json.loads((SPEC / name).read_text("utf-8"))
+    jsonschema.Draft202012Validator.check_schema(value)
+    return jsonschema.Draft202012Validator(value)
+
+
+def test_every_question_is_what_the_schema_says():
+    form = schema("policy-question.schema.json")
+    for seed in range(300):
+        for question in questions(build_document(Random(seed))):  # noqa: S311 - a test's own dice
+            form.validate(json.loads(engine.encode_question(question)))
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [ALLOW, ASK, DENY, DEFAULT, POLICY_ANSWER, {**DEFAULT, "covers": ["purchase"]}, True, [], {}, {"outcome": "maybe"},
+     {"outcome": "allow"}, {**ALLOW, "reason": ""}, {**ALLOW, "rule": "default.x"}, {**ALLOW, "rule": "a b"},
+     {**ALLOW, "covers": ["own_surface"]}, {**ALLOW, "allow": True}, {**ALLOW, "obligations": {"film": True}},
+     {**ALLOW, "obligations": {"approvals_needed": 17}}, {**ALLOW, "obligations": {"release": "never"}}],
+)  # fmt: skip
+def test_the_schema_of_an_answer_takes_what_the_reader_takes(answer):
+    taken = True
+    try:
+        read_answer(answer)
+    except EngineFailure:
+        taken = False
+    assert schema("policy-answer.schema.json").is_valid(answer) is taken
+
+
+def test_the_cedar_schema_beside_the_specification_is_the_one_that_is_used():
+    assert (SPEC / "policy.cedarschema").read_text("utf-8") == cedar_schema()
