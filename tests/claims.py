@@ -115,9 +115,7 @@ CLAIMS: tuple[Claim, ...] = (
         1,
         "an unfenced action is refused whatever policy says",
         ("tests/unit/core/test_safety.py::test_an_unfenced_action_is_refused",),
-        Guard(
-            _CORE + "safety.py", "    if isinstance(target, NoTarget) and kind not in _UNAIMED:\n", "    if False:\n"
-        ),
+        Guard(_CORE + "safety.py", "    if target_kind not in TARGET_KINDS.get(kind, ()):\n", "    if False:\n"),
     ),
     Claim(
         1,
