@@ -44,6 +44,7 @@ _GATEWAY = "tests/unit/runtime/test_gateway.py::"
 _PEOPLE = "tests/unit/runtime/test_attacks_people.py::"
 _ASKED = "tests/unit/runtime/test_people.py::"
 _APPROVALS = "tests/unit/runtime/test_approvals.py::"
+_HERALDS = "tests/unit/runtime/test_heralds.py::"
 _ANSWERING = "tests/unit/cli/test_watching.py::"
 _ONCE = "tests/unit/runtime/test_attacks_once.py::"
 _REACH = "tests/unit/runtime/test_attacks_reach.py::"
@@ -724,5 +725,17 @@ CLAIMS: tuple[Claim, ...] = (
             "        self._answers = sys.stdin.isatty() and sys.stdout.isatty()\n",
             "        self._answers = True\n",
         ),
+    ),
+    Claim(
+        7,
+        "a webhook is told nothing of a screen unless the operator asks for it",
+        (_HERALDS + "test_a_web_server_hears_of_a_question_and_its_end_signed_and_without_the_screen",),
+        Guard("src/surehand/adapters/webhook.py", "        if not self._content:\n", "        if False:\n"),
+    ),
+    Claim(
+        7,
+        "notices go over TLS or stay on this machine",
+        (_HERALDS + "test_notices_go_over_tls_or_stay_on_this_machine",),
+        Guard("src/surehand/adapters/webhook.py", "    if not secure or not host", "    if not host"),
     ),
 )

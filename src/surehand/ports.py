@@ -13,6 +13,7 @@ import msgspec
 
 from surehand.errors import SurehandError
 from surehand.model.actions import Action
+from surehand.model.approval import Notice
 from surehand.model.decision import Permit
 from surehand.model.events import Event, NewEvent
 from surehand.model.scene import Bounds, CapabilityFact, Capture, LiveNode, Node, Surface, Tree
@@ -289,6 +290,23 @@ class PolicyEngine(Protocol):
 
     async def check(self) -> str:
         """Return what answers, for people; an engine that cannot answer raises."""
+
+    async def close(self) -> None:
+        """Let go of what is held."""
+
+
+class Herald(Protocol):
+    """Tells people outside that they are asked. Telling answers nothing."""
+
+    #: What it is, for the log.
+    name: str
+
+    async def tell(self, notice: Notice) -> None:
+        """Tell one thing, at least once; whoever hears it twice knows it by its id.
+
+        Raises:
+            Unavailable: it could not be told now.
+        """
 
     async def close(self) -> None:
         """Let go of what is held."""

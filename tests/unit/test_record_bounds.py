@@ -116,6 +116,11 @@ SAMPLES: dict[type, dict[str, Any]] = {
     },
     approval.Presentation: PRESENTATION,
     approval.Change: {"name": "element", "before": "a", "after": "b"},
+    approval.Notice: {
+        "event": "approval.requested", "approval_id": "ap", "state": "waiting", "principal": "agent",
+        "action": "desktop.invoke", "app": "exe:/a", "risk": "external", "categories": ["purchase"],
+        "presentation_hash": HASH, "needed": 2, "requested_at_ms": 1, "expires_at_ms": 2, "presentation": PRESENTATION,
+    },
     approval.PendingApproval: {
         "approval_id": "ap", "operation_id": "op-1", "principal": "agent", "presentation": PRESENTATION,
         "presentation_hash": HASH, "requested_at_ms": 1, "expires_at_ms": 2, "needed": 2,

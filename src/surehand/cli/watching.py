@@ -21,8 +21,8 @@ from typing import Final
 
 import typer
 
-from surehand.cli.approving import AsOption, KeysOption, answered, leave_of, shown
-from surehand.cli.keys import approver_key
+from surehand.cli.approving import AsOption, answered, leave_of, shown
+from surehand.cli.keys import KeysOption, approver_key
 from surehand.cli.output import out
 from surehand.client.control import Control
 from surehand.errors import InvalidRequest, SurehandError, Unavailable

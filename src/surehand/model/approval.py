@@ -60,6 +60,28 @@ class PendingApproval(Record, frozen=True, kw_only=True):
     changed: tuple[Change, ...] = ()
 
 
+class Notice(Record, frozen=True, kw_only=True):
+    """What is told outside of a question: that it was asked, or that it has ended.
+
+    Everything but `presentation` is proven or decided, and nothing of a screen; `presentation` may not be told at all.
+    """
+
+    version: Literal[1] = 1
+    event: Literal["approval.requested", "approval.ended"]
+    approval_id: str
+    state: str
+    principal: str = ""
+    action: str = ""
+    app: str = ""
+    risk: str = ""
+    categories: tuple[str, ...] = ()
+    presentation_hash: str | None = None
+    needed: int = 1
+    requested_at_ms: int | None = None
+    expires_at_ms: int | None = None
+    presentation: Presentation | None = None
+
+
 class ApprovalAnswer(Record, frozen=True, kw_only=True):
     """An approver's signed answer.
 

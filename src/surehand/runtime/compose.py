@@ -32,7 +32,7 @@ from surehand.core.policy.to_cedar import cedar_schema
 from surehand.errors import InvalidRequest
 from surehand.model.events import NewEvent
 from surehand.model.scene import AppIdentity, LiveNode, Surface
-from surehand.ports import Clock, PolicyEngine
+from surehand.ports import Clock, Herald, PolicyEngine
 from surehand.runtime.approvals import Approvals
 from surehand.runtime.authority import Authority
 from surehand.runtime.budgets import Budgets
@@ -45,6 +45,7 @@ from surehand.runtime.facts import FactFinder
 from surehand.runtime.findings import Findings
 from surehand.runtime.gateway import Gateway, Keys
 from surehand.runtime.guard import Guard
+from surehand.runtime.heralds import Heralds
 from surehand.runtime.host import Host
 from surehand.runtime.kept import KeptFiles
 from surehand.runtime.operations import Operations
@@ -108,7 +109,27 @@ async def build_host(config: Config, *, state_dir: Path, denied_apps: str | None
                 ),
             ]
         )
-    return Host(parts)
+    host = Host(parts)
+    heralds = Heralds(_heralds(config, keys), clock)
+    heralds.start(parts.approvals.pending())
+    host.listen(heralds.heard)
+    parts.closers.append(heralds.close)
+    return host
+
+
+def _heralds(config: Config, keys: KeyStore) -> list[Herald]:
+    """Return who tells people outside of questions."""
+    from surehand.adapters.notify_dbus import DesktopNotices, session_bus  # noqa: PLC0415 - only who uses it loads it
+
+    found: list[Herald] = []
+    address = session_bus(os.environ) if config.notify_desktop else None
+    if address is not None:
+        found.append(DesktopNotices(address))
+    if config.webhook is not None:
+        from surehand.adapters.webhook import Webhook  # noqa: PLC0415 - with TLS; only who uses it loads it
+
+        found.append(Webhook(config.webhook, keys.notices_key, content=config.webhook_content))
+    return found
 
 
 def _parts(
@@ -129,6 +150,7 @@ def _parts(
     operations = Operations(journal, clock)
     scenes = Scenes(clock, authority.check_read)
     approvers = _approvers(config, keys)
+    webhook_key = None if config.webhook is None else keys.notices_key.public_key
     approvals = Approvals(
         journal,
         clock,
@@ -164,7 +186,7 @@ def _parts(
             lambda record: open_desk(record, clock),
             lambda: current_desktop(config.pairings, os.environ, Path(pwd.getpwuid(os.getuid()).pw_dir)),
         ),
-        describe_keys=lambda: _describe_keys(config, approvers),
+        describe_keys=lambda: _describe_keys(config, approvers, webhook_key),
         describe_journal=journal.facts,
         verify_journal=lambda: _verify(journal),
         closers=[policies.close],
@@ -243,10 +265,11 @@ def _approvers(config: Config, keys: KeyStore) -> Approvers:
     )
 
 
-def _describe_keys(config: Config, approvers: Approvers) -> dict[str, Any]:
+def _describe_keys(config: Config, approvers: Approvers, webhook_key: str | None) -> dict[str, Any]:
     return {
         "authority": config.authority,
         "trust_level": config.trust_level,
+        **({} if webhook_key is None else {"webhook_public_key": webhook_key}),
         "approvers": [
             {
                 "approver": one.approver,

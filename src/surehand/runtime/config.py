@@ -67,6 +67,9 @@ class Config(Record, frozen=True, kw_only=True):
     denied_apps: tuple[str, ...] = ()
     approval_minutes: int = limits.APPROVAL_MS_DEFAULT // 60_000
     idle_exit_s: int = limits.DAEMON_IDLE_EXIT_S
+    notify_desktop: bool = True
+    webhook: str | None = None
+    webhook_content: bool = False
     pairings: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:

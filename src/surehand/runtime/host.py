@@ -98,6 +98,10 @@ class Host:
             self._listeners.remove(progress)
         return {}
 
+    def listen(self, listener: Progress) -> None:
+        """Have what happens told to a part of this host, as to a person on the control socket."""
+        self._listeners.append(listener)
+
     def _publish(self, kind: str, value: dict[str, Any]) -> None:
         for listener in list(self._listeners):
             listener({"event": kind, **value})
