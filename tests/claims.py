@@ -485,7 +485,7 @@ CLAIMS: tuple[Claim, ...] = (
         (_REACH + "test_a_window_closed_to_reading_tells_nothing_even_to_who_knows_its_id",),
         Guard(
             _RUNTIME + "where.py",
-            "        parts.authority.check_read(session, surface)\n        return (surface,)\n",
+            "        await parts.authority.check_read(session, surface)\n        return (surface,)\n",
             "        return (surface,)\n",
         ),
     ),
