@@ -50,7 +50,7 @@ def doctor() -> None:
     Exit code 3 where isolated desktops cannot work yet.
     """
     with out().working("looking around"):
-        facts = [*_installation(), _daemon(), *_desktops()]
+        facts = [*_installation(), _daemon(), *_policy(), *_desktops()]
     blocked = [fact for fact in facts if fact["needed"] and not fact["ok"]]
     lines: list[Line] = []
     for fact in facts:
@@ -95,6 +95,20 @@ def _daemon() -> dict[str, Any]:
     except SurehandError as error:
         return _fact("daemon", ok=False, detail=error.message, fix=error.fix)
     return _fact("daemon", ok=True, detail=f"runs, {len(who.get('sessions', ()))} sessions")
+
+
+def _policy() -> list[dict[str, Any]]:
+    """Say whether the running daemon decides by the policy that is written; nothing where none runs."""
+    try:
+        with Control() as control:
+            found = control.call("policy")
+    except SurehandError:
+        return []
+    wrong = found.get("closed") or found.get("fails")
+    if found.get("reload_failed"):
+        wrong = f"the one in force is an earlier one: {found['reload_failed']}"
+    detail = wrong or f"engine {found.get('engine', 'builtin')}, generation {found.get('generation', 1)}"
+    return [_fact("policy", ok=not wrong, detail=detail, fix="`surehand policy check` names the place")]
 
 
 def _desktops() -> list[dict[str, Any]]:

@@ -36,6 +36,8 @@ def _lines(found: dict[str, Any]) -> list[str]:
         lines.append(f"fix: {found.get('fix')}")
     if found["policy_closed"]:
         lines.append("policy could not be read: everything is denied until the operator mends it")
+    if found.get("policy_reload_failed"):
+        lines.append("policy was changed and could not be read: the one before holds until the operator mends it")
     if found["handed_over"] is not None:
         lines.append(f"handed over to a person ({found['handed_over']}): no action until they hand back")
     if "error" in found:

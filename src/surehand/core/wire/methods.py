@@ -47,6 +47,7 @@ CONTROL_READS: Final = frozenset(
         "budgets",
         "ps",
         "policy",
+        "policy.reload",
         "audit.verify",
         "audit.show",
         "audit.report",
