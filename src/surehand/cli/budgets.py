@@ -9,7 +9,6 @@ import typer
 
 from surehand.cli.output import Line, out
 from surehand.client.control import Control
-from surehand.core.scene.describe import escape
 
 _WHAT: Final = ("operations", "external", "minutes")
 
@@ -25,7 +24,7 @@ def budgets_list() -> None:
     lines: list[Line] = []
     for one in found:
         told = ", ".join(f"{name} {one[name]} of {one[f'{name}_max']}" for name in _WHAT if one[f"{name}_max"])
-        line = f"{escape(one['principal'])}: {told}"
+        line = f"{one['principal']}: {told}"
         lines.append(("bad", f"{line}; paused") if one["paused"] else line)
     out().data(found, lines or ["no budget has been used; see ceilings in the configuration"])
 
@@ -40,7 +39,7 @@ def budgets_renew(
     """
     with Control() as control:
         value = control.call("budgets.renew", {"principal": principal})
-    out().data(value, f"{escape(principal)} goes on with a new budget")
+    out().data(value, f"{principal} goes on with a new budget")
 
 
 COMMANDS: Final[dict[str, Callable[..., Any]]] = {"list": budgets_list, "renew": budgets_renew}

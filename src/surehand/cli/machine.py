@@ -94,6 +94,10 @@ def _daemon() -> dict[str, Any]:
         return _fact("daemon", ok=True, detail=detail)
     except SurehandError as error:
         return _fact("daemon", ok=False, detail=error.message, fix=error.fix)
+    paused = [str(one["principal"]) for one in who.get("budgets") or () if one["paused"]]
+    if paused:
+        fix = f"surehand budgets renew {paused[0]}"
+        return _fact("daemon", ok=False, detail=f"runs; {len(paused)} principals have used up their budget", fix=fix)
     return _fact("daemon", ok=True, detail=f"runs, {len(who.get('sessions', ()))} sessions")
 
 

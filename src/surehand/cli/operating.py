@@ -6,7 +6,7 @@ from typing import Annotated, Any, Final, Literal
 
 import typer
 
-from surehand.cli.output import out, table
+from surehand.cli.output import Line, out, table
 from surehand.client.control import Control
 from surehand.core.wire.places import Places
 from surehand.errors import InvalidRequest
@@ -49,7 +49,8 @@ def ps() -> None:
     """
     with Control() as control:
         found = control.call("ps")
-    lines = table(
+    lines: list[Line] = []
+    lines += table(
         ("SESSION", "PRINCIPAL", "ROLE", "CLIENT", "PID", "DESKTOP"),
         [
             (
@@ -67,6 +68,10 @@ def ps() -> None:
         rows = found.get(key) or ()
         lines += ["", f"{title}: {len(rows)}"]
         lines += ["  " + "  ".join(f"{name}={value}" for name, value in row.items()) for row in rows]
+    paused = [str(one["principal"]) for one in found.get("budgets") or () if one["paused"]]
+    if paused:
+        lines += ["", ("bad", f"paused, their budget is used up: {', '.join(paused)}")]
+        lines.append("fix: surehand budgets renew PRINCIPAL")
     out().data(found, lines)
 
 
