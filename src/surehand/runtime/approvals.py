@@ -286,9 +286,12 @@ class Approvals:
             ApprovalDenied, ApprovalUnanswered, AuthorityDenied: it was taken back or ran out since it was found.
         """
         self.leave.check(run)
-        question = None if run.approval_id is None else self._questions.get(run.approval_id)
-        if question is None:
+        if run.approval_id is None:
             return
+        question = self._questions.get(run.approval_id)
+        if question is None:
+            # It ended since: its time was over, or another question took its place. A yes ends with its question.
+            raise _gone(run.approval_id)
         # A key that was taken away since, and a policy that asks for more people by now, take a yes with them.
         question.answers = self._approvers.standing_by(question.answers)
         state = rules.tally(question.answers, question.pending, now_ms=self._clock.wall_ms())
@@ -515,11 +518,15 @@ def _enough(pending: PendingApproval, run: Run) -> bool:
 
 
 def _unanswered(pending: PendingApproval) -> ApprovalUnanswered:
+    return _gone(pending.approval_id)
+
+
+def _gone(approval_id: str) -> ApprovalUnanswered:
     return ApprovalUnanswered(
         "nobody answered in time, or the yes ran out; this is neither a yes nor a no",
         gate=Gate.APPROVAL,
         fix="present it again when somebody is there",
-        details={"approval_id": pending.approval_id},
+        details={"approval_id": approval_id},
     )
 
 

@@ -166,6 +166,34 @@ async def test_a_yes_that_ran_out_while_the_fence_was_reading_is_not_used() -> N
     assert world.app.effects == []
 
 
+@pytest.mark.parametrize("said", ["approve", "deny"])
+async def test_a_yes_whose_question_ended_while_the_fence_was_reading_is_not_used(said: Any) -> None:
+    """Whoever sweeps what is over, the next question or a timer, must not sweep the reason to refuse with it."""
+    world, _ = held_world()
+    clock = world.clock
+    assert isinstance(clock, Clock)
+    await world.act("op")
+    (pending,) = world.approvals.pending()
+    clock.offset = asked_for = limits.APPROVAL_MS_DEFAULT - 1_000
+    await world.answer(pending)
+    live = world.app.live
+
+    async def slow(*arguments: Any, **options: Any) -> Any:
+        if clock.offset == asked_for:
+            if said == "deny":
+                await world.answer(pending, said)
+            clock.offset += 61_000
+            await world.approvals._sweep()
+            assert not world.approvals._questions
+        return await live(*arguments, **options)
+
+    request = await world.request("op", deadline_ms=600_000)
+    world.app.live = slow  # type: ignore[method-assign]
+    reply = await world.gateway.act(world.session, request)
+    assert (reply.status, reply.error["code"]) == ("refused", "approval_unanswered")
+    assert world.app.effects == []
+
+
 # --- one window is not another --------------------------------------------------------------------------------------
 
 
