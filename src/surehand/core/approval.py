@@ -28,8 +28,10 @@ _ANSWER_DOMAIN: Final = b"surehand/approval-answer/v1\x00"
 #: Categories whose characters change what is seen without being seen: controls, formats (bidi, zero width, tags),
 #: separators, surrogates, unassigned and private ones.
 _UNSEEN: Final = frozenset({"Cc", "Cf", "Cs", "Cn", "Co", "Zl", "Zp"})
-#: Letters and marks that draw nothing: fillers and variation selectors.
-_BLANK: Final = frozenset("\u115f\u1160\u3164\uffa0\u2800") | {chr(code) for code in range(0xFE00, 0xFE10)}
+#: Letters and marks that draw nothing: fillers, joiners and variation selectors.
+_BLANK: Final = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0") | {
+    chr(code) for codes in ((0x180B, 0x1810), (0xFE00, 0xFE10), (0xE0100, 0xE01F0)) for code in range(*codes)
+}
 
 
 _GAP: Final = " " * 8
