@@ -239,7 +239,7 @@ class AtspiActor:
         if acted.done():
             verdict = acting_outcome.judge(acted.result()[0], plan.kind, toolkit)
         else:
-            verdict = acting_outcome.judge_silence(behind.result()[0] if behind.done() else None, plan.kind)
+            verdict = acting_outcome.judge_silence(behind.result()[0] if behind.done() else None, plan.kind, toolkit)
         # What was begun runs its handler already.
         delay_ms = plan.delay_ms if verdict.status in {"done", "sent", "unknown"} else 0
         return Dispatched(status=verdict.status, route=plan.route, detail=verdict.detail, handler_delay_ms=delay_ms)

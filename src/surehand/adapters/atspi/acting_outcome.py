@@ -4,11 +4,12 @@ After the call was sent only two things are ever claimed: `done` when the applic
 where the answer proves that nothing happened. Silence is `sent`; everything else is `unknown`. An acknowledgement is
 not an effect: GTK 3 answers true for disabled controls and before it acts, so effects are verified elsewhere.
 
-A third thing is said before any answer came: `begun`. Applications handle the calls of one connection in order, so one
-that answers a question sent behind the act has taken the act up, and runs a loop of its own inside the handler: a Qt
-dialog or menu, which acknowledges when it closes. That holds for named actions only: GTK 4 never answers when it
-selects text, so silence there proves no handler. An application that hangs answers neither, and stays `sent`; windows
-that come up meanwhile prove nothing either way.
+A third thing is said before any answer came: `begun`. Qt 5 handles the calls of one connection in order and in one
+thread, so an application that answers a question sent behind the act has taken the act up, and runs a loop of its own
+inside the handler: a dialog or menu, which acknowledges when it closes. That holds for named actions only: GTK 4 never
+answers when it selects text, so silence there proves no handler. And for no other toolkit: one that answers questions
+in another thread does so while it hangs. An application that hangs answers neither, and stays `sent`; windows that come
+up meanwhile prove nothing either way.
 """
 
 from __future__ import annotations
@@ -48,6 +49,10 @@ _FALSE_IS_NO_EFFECT: Final[dict[str, frozenset[Kind]]] = {
 }
 
 
+#: Where an answer behind an unanswered action was seen to prove that its handler runs (Qt 5.15).
+_ANSWERS_IN_ORDER: Final = frozenset(["qt5"])
+
+
 class Verdict(NamedTuple):
     """What is known after the acting call; with `no_effect`, `detail` is a code of spec §12 that says why."""
 
@@ -66,9 +71,10 @@ def judge(reply: Reply, kind: Kind, family: str) -> Verdict:
     return Verdict("done", "acknowledged")
 
 
-def judge_silence(behind: Reply | None, kind: Kind) -> Verdict:
+def judge_silence(behind: Reply | None, kind: Kind, family: str) -> Verdict:
     """Return what is known while an acting call is unanswered, by the answer to the question sent behind it."""
-    if kind == "action" and behind is not None and not isinstance(behind, Failure):
+    in_order = kind == "action" and family in _ANSWERS_IN_ORDER
+    if in_order and behind is not None and not isinstance(behind, Failure):
         return Verdict("begun", "its handler runs, and serves other work meanwhile")
     return Verdict("sent", "not acknowledged")
 
