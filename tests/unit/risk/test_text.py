@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from surehand.core.risk.text import flat, folded, plain, readings, shown, tokens_of
@@ -64,6 +66,8 @@ def test_an_apostrophe_joins_words():
         "De1ete",
         "D e l e t e",
         "D.e.l.e.t.e",
+        "De-lete",
+        "De\u2011lete",
         "Please delete it",
     ],
 )
@@ -128,13 +132,16 @@ def test_what_is_drawn_is_kept_and_what_is_not_is_dropped():
     assert flat("ゴ_ミ 箱") == "ゴミ箱"
 
 
-def test_a_long_text_is_read_in_linear_time():
-    import time
-
-    def cost(size):
+@pytest.mark.parametrize(
+    "piece",
+    ["D\u0435 ", " ", "(", "\t", "a ", "_", "&a", "-a", "aA", "1l", "\u0301", "\u200b", "削", "\U000e0041", "()"],
+)
+def test_a_long_text_is_read_in_linear_time(piece):
+    def cost(pieces):
         started = time.perf_counter()
-        LISTS("D\u0435 " * size)
+        LISTS(piece * pieces)
         return time.perf_counter() - started
 
     cost(1_000)
-    assert cost(40_000) < 40 * max(cost(2_000), 0.001)
+    # Sixteen times the text; a square would take 256 times as long.
+    assert min(cost(32_000), cost(32_000)) < 80 * max(cost(2_000), 0.0005)

@@ -18,9 +18,12 @@ UNSPACED: Final = re.compile(
 )
 _NOT_WORD: Final = re.compile(r"\W+")
 _MARKED: Final = re.compile(r"[_&](?=\w)")
+_HYPHENED: Final = re.compile("(?<=\\w)[-\u2010](?=\\w)")
 _CAMEL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _MIXED_DIGITS: Final = re.compile(r"[^\W\d_][0134579@$]|[0134579@$][^\W\d_]")
 _ONE_LETTER_RUN: Final = 3
+#: The bound of Unicode's stream-safe text format.
+_MARKS_MAX: Final = 30
 _ASCII_MAX: Final = 127
 
 #: Marks that decorate a letter: Latin, Greek and Cyrillic accents, Hebrew points, Arabic vowel signs. Vowel signs of
@@ -57,7 +60,7 @@ def shown(text: str) -> str:
     """Return text as it is drawn: compatibility forms resolved, nothing invisible; accents and case are kept."""
     if text.isascii():
         return text
-    kept = unicodedata.normalize("NFKC", "".join(c for c in text if not _is_hidden(c)))
+    kept = unicodedata.normalize("NFKC", _without_heaps("".join(c for c in text if not _is_hidden(c))))
     # The dotless and the dotted i lose and gain their dot when the case changes, so neither keeps it here.
     return kept.replace("\u0130", "I").replace("\u0131", "i")
 
@@ -91,6 +94,9 @@ def readings(text: str) -> tuple[Reading, ...]:
     if _CAMEL.search(base):
         close[_split(_CAMEL.sub(" ", base))] = None
     loose = {joined: None for words in close if (joined := _joined(words)) != words}
+    if _HYPHENED.search(base):
+        # `De-lete` and `un-install` are one word each.
+        loose[_split(_HYPHENED.sub("", _MARKED.sub("", base)))] = None
     if not base.isascii() or _MIXED_DIGITS.search(base):
         bare = _MARKED.sub("", folded(base))
         for other in (bare, bare.translate(LOOK_ALIKES)):
@@ -119,6 +125,17 @@ def _joined(words: tuple[str, ...]) -> tuple[str, ...]:
         if word:
             found.append(word)
     return tuple(found)
+
+
+def _without_heaps(text: str) -> str:
+    """Return text with no more marks on one letter than any script needs: putting them in order takes their square."""
+    kept: list[str] = []
+    marks = 0
+    for character in text:
+        marks = marks + 1 if unicodedata.combining(character) else 0
+        if marks <= _MARKS_MAX:
+            kept.append(character)
+    return "".join(kept)
 
 
 def _is_mark(character: str) -> bool:

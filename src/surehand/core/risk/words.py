@@ -20,7 +20,8 @@ _STEM_CHARS: Final = 3
 #: From this many letters on a phrase keeps its meaning without its accents.
 _FOLDED_CHARS: Final = 6
 #: What follows a label and is none of its words: an accelerator in brackets, a shortcut after a tab.
-_TAIL: Final = re.compile(r"\s*\([_&]?\w\)\s*|\t.*")
+#: Looks at a run of blanks once, however long it is.
+_TAIL: Final = re.compile(r"(?:(?<!\s)\s++)?\([_&]?\w\)\s*|\t.*")
 
 _Names = tuple[str, ...]
 
@@ -71,13 +72,20 @@ class Words:
             InvalidRequest: a phrase has no word in it, or the beginning of a word is too short to mean one.
         """
         self._close, self._loose = _Table(), _Table()
-        self._parts: dict[str, set[str]] = {}
+        #: By first character: what stands anywhere in a text, and its lists.
+        self._parts: dict[str, dict[str, set[str]]] = {}
         for phrase, name in phrases:
             self._add(phrase, name)
         self._remembered = functools.lru_cache(maxsize=limits.LABELS_READ_MAX)(self._look_up)
 
     def lists_in(self, text: str) -> frozenset[str]:
-        """Return the names of the lists of which a phrase occurs in the text."""
+        """Return the names of the lists of which a phrase occurs in the text.
+
+        What is too long for anybody to have read it also speaks of something external: it is asked about, not guessed
+        at.
+        """
+        if len(text) > limits.LABEL_CHARS_READ_MAX:
+            return self._look_up(text[: limits.LABEL_CHARS_READ_MAX]) | {"external"}
         if len(text) > limits.LABEL_CHARS_REMEMBERED_MAX:
             return self._look_up(text)
         return self._remembered(text)
@@ -85,7 +93,7 @@ class Words:
     def _add(self, phrase: str, name: str) -> None:
         words = tokens_of(phrase)
         if phrase.startswith("*") and phrase.endswith("*") and (part := flat(phrase.strip("*"))):
-            self._parts.setdefault(part, set()).add(name)
+            self._add_part(part, name)
         elif phrase.startswith("=") and words:
             self._add_words("whole", words, name)
         elif phrase.endswith("*") and words and sum(map(len, words)) >= _STEM_CHARS:
@@ -93,11 +101,14 @@ class Words:
         elif phrase.endswith("*") or phrase.startswith(("*", "=")):
             raise InvalidRequest(f"the phrase {phrase} has too few letters")
         elif UNSPACED.search(phrase) or (not words and flat(phrase)):
-            self._parts.setdefault(flat(phrase), set()).add(name)
+            self._add_part(flat(phrase), name)
         elif words:
             self._add_words("row", words, name)
         else:
             raise InvalidRequest("a phrase is empty")
+
+    def _add_part(self, part: str, name: str) -> None:
+        self._parts.setdefault(part[0], {}).setdefault(part, set()).add(name)
 
     def _add_words(self, kind: str, words: _Names, name: str) -> None:
         """Take in a phrase, for loose readings only where it cannot be mistaken for a word of another language.
@@ -124,7 +135,8 @@ class Words:
             found |= table.whole.get(words, set())
         if not text.isascii():
             run_together = flat(text)
-            for part, names in self._parts.items():
-                if part in run_together:
-                    found |= names
+            for first in self._parts.keys() & set(run_together):
+                for part, names in self._parts[first].items():
+                    if part in run_together:
+                        found |= names
         return frozenset(found)
