@@ -127,6 +127,7 @@ POLICY_OBSERVED_CHARS_MAX: Final = 1024  # of each observed text that a rule is 
 KEY_BYTES_MIN: Final = 32  # a key shorter than its hash is the weak part
 LABELS_READ_MAX: Final = 4_096  # labels of controls whose meaning is remembered; a busy window has a few hundred
 LABEL_CHARS_REMEMBERED_MAX: Final = 512  # longer texts are read anew, so that what is remembered stays small
+LABEL_CHARS_READ_MAX: Final = 16_384  # nobody reads a longer label; reading it would hold up everything else
 ADDRESS_CHARS_READ_MAX: Final = 4_096  # of an address that is read for what it does; browsers cut not far above
 FORM_FIELDS_MAX: Final = 32  # entry fields of a form whose names its button is judged by
 FORM_NODES_MAX: Final = 512  # elements of a form that are looked through for them
