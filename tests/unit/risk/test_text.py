@@ -117,6 +117,12 @@ def test_words_that_only_look_alike_are_not(text):
     assert LISTS(text) <= {"generic"}
 
 
+def test_a_heap_of_marks_hides_no_letter_and_holds_nobody_up():
+    started = time.perf_counter()
+    assert "destructive" in LISTS("".join(letter + "\u0301\u0323" * 1_000 for letter in "Delete"))
+    assert time.perf_counter() - started < 1
+
+
 def test_every_further_reading_only_adds():
     for text in ("De_lete", "löschen", "p@y now", "btnDelete"):
         found = readings(text)

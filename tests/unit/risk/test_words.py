@@ -83,3 +83,11 @@ def test_only_short_labels_are_remembered():
     for label in ("Delete", "Delete", "x" * limits.LABEL_CHARS_REMEMBERED_MAX, "x" * 4_000 + " delete"):
         one.lists_in(label)
     assert one._remembered.cache_info().currsize == 2
+
+
+def test_a_label_that_nobody_can_have_read_is_asked_about():
+    one = words(destructive=["delete"])
+    most = limits.LABEL_CHARS_READ_MAX
+    assert one("x" * most) == frozenset()
+    assert one("x" * (most + 1)) == {"external"}
+    assert one("delete " + "x" * most) == {"external", "destructive"}
