@@ -110,6 +110,7 @@ APPROVAL_MS_DEFAULT: Final = 600_000
 APPROVAL_MS_MAX: Final = 24 * 3_600_000  # a yes that holds longer than a day is a standing grant in disguise
 PRESENTATION_TEXT_CHARS_MAX: Final = 16 * 1024  # what a person is shown of one text; more is cut in the open
 APPROVALS_PENDING_MAX: Final = 256  # per principal: an agent cannot bury its operator
+ANCESTORS_MAX: Final = 64  # processes above one that are looked at; deeper ones are no terminal
 NOTICES_QUEUED_MAX: Final = 256  # what one herald has still to tell; a dead web server must not fill memory
 NOTICE_MS_MAX: Final = 5_000  # one try at telling one notice
 NOTICE_PAUSES_S: Final = (1.0, 10.0, 60.0)  # between tries; after the last one it is let go of

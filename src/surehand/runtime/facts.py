@@ -34,7 +34,18 @@ class FactFinder:
         self._digest = digest
         self._denied = denied_tokens
         self._own_pids = own_pids
+        self._attended: frozenset[int] = frozenset()
         self._scopes: dict[tuple[str, str, str], Scope] = {}
+
+    @property
+    def attended(self) -> frozenset[int]:
+        """Processes of the people on the control socket, whose windows are Surehand's own meanwhile."""
+        return self._attended
+
+    @attended.setter
+    def attended(self, pids: frozenset[int]) -> None:
+        self._attended = pids
+        self._scopes.clear()
 
     def document(self, run: Run) -> PolicyInput:
         """Return what policy is asked about a run that nobody has approved yet."""
@@ -75,7 +86,7 @@ class FactFinder:
                 digest=self._digest,
                 backend=backend,
                 denied_tokens=self._denied,
-                own_pids=self._own_pids,
+                own_pids=self._own_pids | self._attended,
             )
             self._scopes[key] = scope
         return scope

@@ -16,6 +16,7 @@ from surehand.model.events import NewEvent
 from surehand.model.record import convert
 from surehand.runtime import params as p
 from surehand.runtime.agent import AGENT
+from surehand.runtime.attending import Attending
 from surehand.runtime.control import CONTROL
 from surehand.runtime.parts import Parts
 from surehand.runtime.session import Session, new_session_id
@@ -33,6 +34,7 @@ class Host:
     def __init__(self, parts: Parts) -> None:
         self.parts = parts
         self._listeners: list[Progress] = []
+        self._attending = Attending()
         parts.approvals.publish = self._publish
         parts.people.publish = self._publish
         parts.desks.in_use = self._works_on
@@ -58,8 +60,17 @@ class Host:
             no_desk="" if desk is not None else self.parts.desks.choice(),
         )
         self.parts.sessions[session.session_id] = session
+        if role == "control":
+            self._attend(self._attending.come(session.session_id, client.get("pid", "")))
         await self._note(session, "session.opened.v1", {"role": role, "desktop": "" if desk is None else desk.name})
         return session
+
+    def _attend(self, pids: frozenset[int]) -> None:
+        """Keep agents out of the windows that people read and answer in; what they were let read is asked anew."""
+        if pids != self.parts.facts.attended:
+            self.parts.facts.attended = pids
+            for session in self.parts.sessions.values():
+                session.read_decisions.clear()
 
     def _works_on(self, desktop: str) -> bool:
         sessions = self.parts.sessions.values()
@@ -122,6 +133,8 @@ class Host:
                 with contextlib.suppress(SurehandError):
                     await actor.release_all()
         self.parts.sessions.pop(channel.session_id, None)
+        if channel.role == "control":
+            self._attend(self._attending.go(channel.session_id))
         await self._note(channel, "session.closed.v1", {})
 
     async def _note(self, session: Session, kind: str, payload: dict[str, Any]) -> None:

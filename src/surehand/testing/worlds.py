@@ -105,7 +105,7 @@ class World:
         self.journal = journal or MemoryJournal(clock=self.clock)
         self.app = MemoryApp(nodes or (button("save", "Save"), button("open", "Open"), field("name", "Name", "old")))
         digest = text_digest(_KEY)
-        facts = FactFinder(load_vocabulary(), digest, frozenset())
+        self.facts = facts = FactFinder(load_vocabulary(), digest, frozenset())
         self.authority = Authority(
             self.config, parse_policy(policy), keyring or Keyring(()), ed25519.verify, self.clock
         )

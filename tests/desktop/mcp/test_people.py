@@ -42,6 +42,7 @@ class Stage:
     def __init__(self, desktop: IsolatedDesktop, app: FixtureApp, folder: Path) -> None:
         self.desktop = desktop
         self.app = app
+        self.folder = folder
         run = folder / "run"
         run.mkdir(mode=0o700)
         self.environment = {**os.environ, "SUREHAND_RUNTIME_DIR": str(run)}
@@ -69,7 +70,7 @@ class Stage:
         return found
 
     @contextlib.asynccontextmanager
-    async def client(self) -> AsyncIterator[Agent]:
+    async def client(self, desktop: str | None = None) -> AsyncIterator[Agent]:
         """Connect an MCP client that would answer every elicitation with yes."""
 
         async def elicited(*asked: Any) -> Any:
@@ -77,7 +78,7 @@ class Stage:
             raise AssertionError("a tool asked its client to decide")
 
         server = StdioServerParameters(
-            command=SUREHAND, args=["mcp", "--desktop", self.desktop.name], env=self.environment
+            command=SUREHAND, args=["mcp", "--desktop", desktop or self.desktop.name], env=self.environment
         )
         async with Client(server, elicitation_callback=elicited) as client:
             yield Agent(client)

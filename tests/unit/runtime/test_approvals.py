@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from pathlib import Path
 from typing import Any
 
@@ -11,16 +12,18 @@ import pytest
 
 from surehand import limits
 from surehand.core.approvers import standing_message
-from surehand.errors import AuthorityDenied, InvalidRequest, TooLarge, Unavailable
+from surehand.errors import AuthorityDenied, InvalidRequest, SurehandError, TooLarge, Unavailable
 from surehand.model.actions import SetValue
 from surehand.model.approval import PendingApproval
 from surehand.model.authority import StandingGrant
+from surehand.runtime.attending import Attending, line_of
 from surehand.runtime.kept import KeptFiles
 from surehand.signing.ed25519 import SigningKey
 from surehand.testing.journals import FaultyJournal, MemoryJournal
 from surehand.testing.memory import button
 from surehand.testing.worlds import APPROVER_KEY, PLAIN_KEY, SECOND_KEY, World, signed_answer
 from tests.unit.runtime.test_attacks_people import ASK, Clock, held_world
+from tests.unit.runtime.test_attacks_reach import agent, host_of
 
 TWO = ASK + "approvals = 2\n" if ASK.startswith("[") else ASK.replace("reason =", "approvals = 2\nreason =")
 COVER = ASK.replace("reason =", 'covers = ["purchase"]\nreason =')
@@ -420,6 +423,44 @@ async def test_leave_that_ran_out_is_put_aside_at_the_next_start() -> None:
     again = await world.restart()
     assert again.approvals.leave._standing == {}
     assert "standing.expired.v1" in await world.types()
+
+
+# --- the windows of whoever is asked --------------------------------------------------------------------------------
+
+
+async def test_the_terminal_of_whoever_is_asked_is_out_of_every_agents_reach_while_they_are_there() -> None:
+    """What runs above the approver's program draws its window: the agent neither reads it nor types into it."""
+    world = World()
+    host = host_of(world)
+    session = await agent(host)
+    terminal = os.getppid()
+    identity = msgspec.structs.replace(world.app.surface.app, pid=terminal)
+    world.app.surface = msgspec.structs.replace(world.app.surface, app=identity)
+    await host.call(session, "observe", {})
+    request = await world.request("op", target=await world.ref("save", session))
+
+    person = await host.open_channel(
+        principal="uid:7", role="control", client={"name": "cli", "pid": str(os.getpid())}, desktop=None
+    )
+    reply = await world.gateway.act(session, request)
+    assert (reply.error["code"], reply.error["details"]["rule"]) == ("policy_denied", "default.own-surfaces")
+    with pytest.raises(SurehandError):
+        await host.call(session, "observe", {"surface": world.app.surface.surface_id})
+    assert (await host.call(session, "surfaces", {}))["surfaces"] == []
+    assert world.app.effects == []
+
+    await host.close_channel(person)
+    assert (await host.call(session, "surfaces", {}))["surfaces"]
+    again = await world.request("op", target=await world.ref("save", session))
+    assert (await world.gateway.act(session, again)).status == "succeeded"
+    await host.close()
+
+
+def test_the_line_of_a_process_ends_below_the_first_and_of_none_is_itself() -> None:
+    assert {os.getpid(), os.getppid()} - {1} <= line_of(os.getpid())
+    assert 1 not in line_of(os.getpid())
+    assert line_of(2**22 + 1) == {2**22 + 1}
+    assert Attending().come("s", "not a pid") == frozenset()
 
 
 # --- floods ---------------------------------------------------------------------------------------------------------

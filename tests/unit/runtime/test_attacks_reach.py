@@ -74,7 +74,7 @@ def host_of(world: World) -> Host:
         approvals=world.approvals,
         people=People(world.journal, world.clock, text_digest(b"k" * 32), world.approvals.notices),
         findings=Findings(world.clock),
-        facts=SimpleNamespace(),  # type: ignore[arg-type]
+        facts=world.facts,
         scenes=world.scenes,
         reads=Reads(world.journal, text_digest(b"k" * 32)),
         gateway=world.gateway,
