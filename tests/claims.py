@@ -44,7 +44,6 @@ _GATEWAY = "tests/unit/runtime/test_gateway.py::"
 _PEOPLE = "tests/unit/runtime/test_attacks_people.py::"
 _ASKED = "tests/unit/runtime/test_people.py::"
 _APPROVALS = "tests/unit/runtime/test_approvals.py::"
-_SELF = "tests/desktop/mcp/test_self_approval.py::"
 _HERALDS = "tests/unit/runtime/test_heralds.py::"
 _ANSWERING = "tests/unit/cli/test_watching.py::"
 _ONCE = "tests/unit/runtime/test_attacks_once.py::"
@@ -54,6 +53,10 @@ _OBEYED = "tests/unit/risk/test_injections.py::"
 _ACTING = "tests/unit/atspi/test_acting_outcome.py::"
 _INSTALLED = "tests/unit/test_installed_applications.py::"
 _CURRENT = "tests/desktop/test_current.py::"
+_POLICIES = "tests/unit/policy/test_policies.py::"
+_ANSWERS = "tests/unit/policy/test_engine_answers.py::"
+_IN_PROCESS = "tests/unit/policy/test_rego_and_cedar.py::"
+_OPA = "tests/unit/policy/test_opa.py::"
 _MCP = "src/surehand/mcp/"
 _CORE = "src/surehand/core/"
 _RUNTIME = "src/surehand/runtime/"
@@ -741,16 +744,176 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         1,
-        "the terminal of whoever is asked is out of every agent's reach while they are connected",
+        "a policy engine that fails denies",
+        (_POLICIES + "test_an_engine_that_fails_denies_with_the_kind_of_failure",),
+        Guard(
+            _RUNTIME + "policies.py",
+            "            return failed(failure, ruling.revision, decision_id)\n",
+            "            return decide(ruling.policy, document, decision_id)\n",
+        ),
+    ),
+    Claim(
+        1,
+        "what a policy engine says too late does not count",
+        (_POLICIES + "test_what_an_engine_says_too_late_does_not_count",),
+        Guard(
+            _RUNTIME + "policies.py",
+            "        if self._clock.monotonic_ms() - started_ms > ruling.choice.timeout_ms:\n",
+            "        if False:\n",
+        ),
+    ),
+    Claim(
+        1,
+        "a policy engine that never answers holds nobody",
+        (_POLICIES + "test_an_engine_that_never_answers_denies_when_its_time_is_over",),
+        Guard(
+            _RUNTIME + "policies.py",
+            "            async with asyncio.timeout(ruling.choice.timeout_ms / 1000):\n",
+            "            async with asyncio.timeout(30):\n",
+        ),
+    ),
+    Claim(
+        1,
+        "what a policy leaves undefined is denied",
+        (_ANSWERS + "test_an_answer_that_is_none_is_a_deny_of_its_kind",),
+        Guard(
+            _CORE + "policy/engine.py",
+            '        raise EngineFailure("undefined")\n',
+            '        return EngineAnswer(outcome="default")\n',
+        ),
+    ),
+    Claim(
+        1,
+        "an answer of a policy engine that is none is denied",
+        (_ANSWERS + "test_an_answer_that_is_none_is_a_deny_of_its_kind",),
+        Guard(
+            _CORE + "policy/engine.py",
+            '        raise EngineFailure("malformed", error.message) from error\n',
+            '        return EngineAnswer(outcome="default")\n',
+        ),
+    ),
+    Claim(
+        1,
+        "an obligation that nobody knows is denied as such",
+        (_ANSWERS + "test_an_answer_that_is_none_is_a_deny_of_its_kind",),
+        Guard(_CORE + "policy/engine.py", "        if unknown:\n", "        if False:\n"),
+    ),
+    Claim(
+        1,
+        "a policy's question above its bound is denied",
         (
-            _APPROVALS + "test_the_terminal_of_whoever_is_asked_is_out_of_every_agents_reach_while_they_are_there",
-            _SELF + "test_the_approvers_terminal_cannot_be_read_typed_into_or_pressed",
-            _SELF + "test_no_tool_answers_no_program_does_and_inside_there_is_no_socket_and_no_key",
+            _ANSWERS + "test_a_question_that_is_too_large_is_not_put",
+            _IN_PROCESS + "test_a_question_above_the_bound_is_not_put",
         ),
         Guard(
-            _RUNTIME + "facts.py",
-            "                own_pids=self._own_pids | self._attended,\n",
-            "                own_pids=self._own_pids,\n",
+            _CORE + "policy/engine.py",
+            "    if len(data) > limits.POLICY_QUESTION_BYTES_MAX:\n",
+            "    if False:\n",
         ),
+    ),
+    Claim(
+        6,
+        "the stricter of a policy engine's two answers stands",
+        (_ANSWERS + "test_the_stricter_of_both_answers_stands",),
+        Guard(
+            _CORE + "policy/engine.py",
+            "    return stricter(verdict_of(standing_of(matching, present, covered), approved=document.approved), blind)\n",
+            "    return verdict_of(standing_of(matching, present, covered), approved=document.approved)\n",
+        ),
+    ),
+    Claim(
+        6,
+        "what a policy engine covers only because of the screen is not covered",
+        (_ANSWERS + "test_what_an_answer_covers_only_because_of_the_screen_is_not_covered",),
+        Guard(
+            _CORE + "policy/engine.py",
+            "    covered = covered_by(spoken)\n",
+            "    covered = covered_by([*spoken, *_as_rule(answers[-1])])\n",
+        ),
+    ),
+    Claim(
+        6,
+        "what a policy rule covers only because of the screen is not covered",
+        (_ANSWERS + "test_what_a_rule_covers_only_because_of_the_screen_is_not_covered",),
+        Guard(
+            _CORE + "policy/evaluate.py",
+            "    standing = standing_of(matching_of(candidates, present, observed), present, covered)\n",
+            "    covered = covered_by(matching_of(candidates, present, observed))\n"
+            "    standing = standing_of(matching_of(candidates, present, observed), present, covered)\n",
+        ),
+    ),
+    Claim(
+        1,
+        "a policy engine that allows everything opens no closed place",
+        (_ANSWERS + "test_an_engine_that_allows_everything_opens_no_place_that_is_closed",),
+        Guard(
+            _CORE + "policy/engine.py",
+            "    matching = [*spoken, *matching_of(candidates, proven, {})]\n",
+            "    matching = [*spoken]\n",
+        ),
+    ),
+    Claim(
+        1,
+        "a policy that cannot be read again changes nothing",
+        (_POLICIES + "test_a_changed_policy_holds_within_a_second_and_a_broken_one_changes_nothing",),
+        Guard(
+            _RUNTIME + "policies.py",
+            "            return _signed(before, signature), error.message if isinstance(error, SurehandError) else str(error)\n",
+            "            raise\n",
+        ),
+    ),
+    Claim(
+        1,
+        "a policy that others may write is not taken",
+        (_POLICIES + "test_a_policy_that_is_deleted_or_that_others_may_write_changes_nothing",),
+        Guard(_RUNTIME + "policy_source.py", "            check_operator_owned(one)\n", "            pass\n"),
+    ),
+    Claim(
+        1,
+        "a policy that is only tried opens nothing",
+        (_POLICIES + "test_a_policy_that_is_tried_and_allows_everything_opens_nothing",),
+        Guard(
+            _RUNTIME + "policies.py",
+            "            self.shadow.offer(document, decision)\n",
+            "            return await self.ask(self.shadow.ruling, document, decision_id)\n",
+        ),
+    ),
+    Claim(
+        1,
+        "an answer of a policy server that was cut off is none",
+        (_OPA + "test_what_is_no_answer_is_a_failure_of_its_kind",),
+        Guard("src/surehand/adapters/policy_opa/wire.py", "    if answer.length:\n", "    if False:\n"),
+    ),
+    Claim(
+        1,
+        "a policy server that sends slowly for ever is late",
+        (_OPA + "test_a_server_that_sends_a_byte_at_a_time_is_late_and_holds_nobody",),
+        Guard(
+            "src/surehand/adapters/policy_opa/engine.py",
+            "            async with asyncio.timeout(self._timeout_s):\n                return await asyncio.shield(work)\n",
+            "            return await asyncio.shield(work)\n",
+        ),
+    ),
+    Claim(
+        7,
+        "questions to a policy server go in the clear to this machine only",
+        (_OPA + "test_addresses_that_would_tell_strangers_or_mean_something_else_are_refused",),
+        Guard(
+            "src/surehand/adapters/policy_opa/engine.py",
+            "        if not _is_loopback(parts.hostname):\n",
+            "        if False:\n",
+        ),
+    ),
+    Claim(
+        1,
+        "a policy rule about a quote or a backslash matches in Rego as well",
+        (_IN_PROCESS + "test_texts_with_quotes_reach_a_rego_policy_and_come_back",),
+        Guard("src/surehand/adapters/policy_rego.py", "set_input(_swapped(question))\n", "set_input(question)\n"),
+    ),
+    Claim(
+        1,
+        "a Cedar policy that errs denies",
+        (_IN_PROCESS + "test_a_cedar_policy_that_errs_denies_though_cedar_would_pass_it_by",),
+        Guard("src/surehand/adapters/policy_cedar.py", "        if found.diagnostics.errors:\n", "        if False:\n"),
     ),
 )

@@ -10,7 +10,10 @@ import pytest
 
 from surehand import limits
 from surehand.core.policy import engine
+from surehand.core.policy.defaults import DEFAULT_RULES
 from surehand.core.policy.engine import EngineFailure, decide_from, defaults_policy, questions, read_answer
+from surehand.core.policy.evaluate import compile_policy, decide
+from surehand.core.policy.model import Match, ObservedMatch, Rule
 from surehand.core.policy.to_cedar import cedar_schema
 from tests.policy_strategies import build_document
 from tests.rules_kit import document
@@ -174,3 +177,19 @@ def test_the_schema_of_an_answer_takes_what_the_reader_takes(answer):
 
 def test_the_cedar_schema_beside_the_specification_is_the_one_that_is_used():
     assert (SPEC / "policy.cedarschema").read_text("utf-8") == cedar_schema()
+
+
+# --- the built-in engine is held to the same ------------------------------------------------------------------------
+
+
+def test_what_a_rule_covers_only_because_of_the_screen_is_not_covered():
+    rule = Rule(
+        id="loose",
+        effect="require_approval",
+        reason="r",
+        covers=("sensitive_app",),
+        match=Match(observed=ObservedMatch(name=("harmless*",))),
+    )
+    policy = compile_policy([rule], DEFAULT_RULES, "r1")
+    claimed = {"name": "harmless vault", "categories": ["sensitive_app"]}
+    assert decide(policy, document(claimed), "d1").outcome == "deny"

@@ -124,7 +124,8 @@ async def test_an_engine_that_fails_denies_with_the_kind_of_failure(answer, kind
 
 
 async def test_an_engine_that_never_answers_denies_when_its_time_is_over(clock):
-    assert (await decided(with_engine(FalseEngine(hangs), clock, timeout_ms=50))).rule == "engine.timeout"
+    async with asyncio.timeout(5):
+        assert (await decided(with_engine(FalseEngine(hangs), clock, timeout_ms=50))).rule == "engine.timeout"
 
 
 async def test_what_an_engine_says_too_late_does_not_count(clock):
