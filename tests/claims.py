@@ -44,6 +44,7 @@ _GATEWAY = "tests/unit/runtime/test_gateway.py::"
 _PEOPLE = "tests/unit/runtime/test_attacks_people.py::"
 _ASKED = "tests/unit/runtime/test_people.py::"
 _APPROVALS = "tests/unit/runtime/test_approvals.py::"
+_SELF = "tests/desktop/mcp/test_self_approval.py::"
 _HERALDS = "tests/unit/runtime/test_heralds.py::"
 _ANSWERING = "tests/unit/cli/test_watching.py::"
 _ONCE = "tests/unit/runtime/test_attacks_once.py::"
@@ -637,6 +638,20 @@ CLAIMS: tuple[Claim, ...] = (
             "_and_nothing_by_pointer_or_keyboard",
         ),
         Guard(_RUNTIME + "compose.py", "    if desk.isolation == SHARED:\n", "    if False:\n"),
+    ),
+    Claim(
+        1,
+        "the terminal of whoever is asked is out of every agent's reach while they are connected",
+        (
+            _APPROVALS + "test_the_terminal_of_whoever_is_asked_is_out_of_every_agents_reach_while_they_are_there",
+            _SELF + "test_the_approvers_terminal_cannot_be_read_typed_into_or_pressed",
+            _SELF + "test_no_tool_answers_no_program_does_and_inside_there_is_no_socket_and_no_key",
+        ),
+        Guard(
+            _RUNTIME + "facts.py",
+            "                own_pids=self._own_pids | self._attended,\n",
+            "                own_pids=self._own_pids,\n",
+        ),
     ),
     Claim(
         1,
