@@ -28,9 +28,11 @@ _FIELD_LISTS: Final = frozenset({"credentials"})
 #: Categories that a form's fields lend to the button that sends it.
 _LENT_BY_FIELDS: Final = frozenset({"credentials", "purchase"})
 
-_DELETING: Final = frozenset({"delete", "del", "kp_delete", "kpdelete"})
-_ENTER: Final = frozenset({"return", "enter", "kp_enter", "kpenter"})
-_COMMANDS: Final = frozenset({"ctrl", "control", "control_l", "control_r", "cmd", "meta", "alt"})
+_DELETING: Final = frozenset({"delete", "del", "kp_delete"})
+_ENTER: Final = frozenset({"return", "enter", "kp_enter", "numpadenter"})
+#: Beginnings: `Control`, `ctrl_l`, `ControlOrMeta`, `MetaLeft`, `shift_r`.
+_COMMANDS: Final = ("ctrl", "control", "cmd", "command", "meta", "super", "os", "win", "logo")
+_SHIFT: Final = "shift"
 
 #: Schemes that other programs answer to, and what they do then.
 _SCHEMES: Final = {
@@ -124,14 +126,15 @@ def is_written(role: str) -> bool:
 def of_chords(chords: Iterable[str], role: str) -> frozenset[str]:
     """Return the categories of keys that do something by themselves, wherever the focus is.
 
-    Delete removes what is chosen, except in a text; Enter with a command key sends, in mail, chats and forms.
+    Delete removes what is chosen, except in a text; where nobody knows what has the focus it is mostly a text, and what
+    else it removes goes to a trash, unless Shift is held. Enter with a command key sends, in mail, chats and forms.
     """
     found: set[str] = set()
     for chord in chords:
         *held, key = chord.casefold().split("+")
-        if key in _DELETING and not is_written(role):
+        if key in _DELETING and not is_written(role) and (role or any(one.startswith(_SHIFT) for one in held)):
             found.add("destructive")
-        if key in _ENTER and not _COMMANDS.isdisjoint(held):
+        if key in _ENTER and any(one.startswith(_COMMANDS) for one in held):
             found.add("send_publish")
     return frozenset(found)
 
