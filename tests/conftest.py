@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -11,6 +12,12 @@ from surehand.testing.desktop import IsolatedDesktop, running_desktop
 from tests.leftovers import Leftovers
 
 _LEFTOVERS = pytest.StashKey[Leftovers]()
+
+
+def pytest_configure() -> None:
+    """Let interrupts arrive: a shell starts what it runs in the background with them ignored, children included."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session", autouse=True)
