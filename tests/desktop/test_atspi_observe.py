@@ -332,6 +332,10 @@ async def test_a_stopped_application_is_named_in_time_and_costs_nobody_else_anyt
         tree = await until(lambda tree: tree, lambda: observer.read(hung_surface.surface_id))
         assert one(tree, "button", "Pay 10")
         assert await observer.dead_letters() == ()
+        # Asked for by itself it has longer than in a list of all: nobody else waits for it.
+        hung.stop()
+        asyncio.get_running_loop().call_later(1.5 * limits.APP_PATIENCE_MS / 1000, hung.resume)
+        assert hung_surface.surface_id in {one.surface_id for one in await observer.surfaces(hung_surface.app.pid)}
 
 
 async def test_an_application_that_was_stopped_before_we_came_holds_nobody_up(desktop):

@@ -46,6 +46,8 @@ _OBSERVE_AGAIN: Final = "observe again and use the new references"
 _POINTER: Final = frozenset({"click", "hover", "move", "hold", "drag"})
 #: Actions that do not need an enabled element.
 _INDIFFERENT: Final = frozenset({"scroll", "scroll_into_view", "hover", "move", "release"})
+#: A second look finds what was slow at the first.
+_LOOKS_MAX: Final = 2
 
 
 @dataclass(slots=True, frozen=True)
@@ -195,13 +197,7 @@ class Resolver:
         # A reference holds for as long as the application takes to answer.
         now_ms = self._clock.monotonic_ms()
         surface_id = aim.surface.surface_id
-        windows, live = await self._look(desk, aim.surface, aim)
-        own = next((one for one in windows if one.surface_id == surface_id), None)
-        if own is None:
-            # Gone, or silent; a read tells which.
-            await desk.observer_of(surface_id).read(surface_id)
-            desk.forget(surface_id)
-            raise WindowNotFound("the window is gone", fix="list the surfaces again", details={"surface": surface_id})
+        own, windows, live = await self._look_at_own(desk, aim.surface, aim)
         desk.update(own)
         aim.surface, aim.observer = own, desk.observer_of(surface_id)
         if aim.seen is None:
@@ -225,6 +221,25 @@ class Resolver:
             if isinstance(live, SurehandError):
                 raise live
             self._check_element(request, aim, aim.index, current, windows, live)
+
+    async def _look_at_own(
+        self, desk: Desk, surface: Surface, aim: Aim
+    ) -> tuple[Surface, tuple[Surface, ...], Live | SurehandError]:
+        """Look at the windows and the element, once more where an application was only slow to list its windows.
+
+        Raises:
+            WindowNotFound, Unavailable: the window is gone, or its application silent.
+        """
+        surface_id = surface.surface_id
+        for _ in range(_LOOKS_MAX):
+            windows, live = await self._look(desk, surface, aim)
+            own = next((one for one in windows if one.surface_id == surface_id), None)
+            if own is not None:
+                return own, windows, live
+            # Gone, silent, or back by now; a read tells which.
+            await desk.observer_of(surface_id).read(surface_id)
+        desk.forget(surface_id)
+        raise WindowNotFound("the window is gone", fix="list the surfaces again", details={"surface": surface_id})
 
     @staticmethod
     async def _look(desk: Desk, surface: Surface, aim: Aim) -> tuple[tuple[Surface, ...], Live | SurehandError]:

@@ -10,8 +10,7 @@ import asyncio
 import itertools
 import secrets
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable
-from collections.abc import Set as AbstractSet
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal
@@ -67,27 +66,36 @@ class Desk:
     async def surfaces(self) -> tuple[Surface, ...]:
         """Return every window of every application that answers."""
         found: dict[str, Surface] = {}
-        for observer in self.observers:
-            for surface in await observer.surfaces():
-                found[surface.surface_id] = surface
-                self._owners[surface.surface_id] = observer
-        self.silent = await self._silent(self._surfaces.keys() - found.keys())
-        self._surfaces = found | self.silent
+        await self._list(found)
+        unlisted = {surface_id: one for surface_id, one in self._surfaces.items() if surface_id not in found}
+        silent = await self._silent(unlisted)
+        closed = {one.app.pid for surface_id, one in unlisted.items() if surface_id not in silent}
+        if closed:
+            # Or the application was slow for a moment and answers again: asked by itself it has the time of a call.
+            for pid in closed:
+                await self._list(found, pid)
+            silent = await self._silent({key: one for key, one in unlisted.items() if key not in found})
+        self.silent, self._surfaces = silent, found | silent
         for gone in self._owners.keys() - self._surfaces.keys():
             del self._owners[gone]
         return tuple(found.values())
 
-    async def _silent(self, unlisted: AbstractSet[str]) -> dict[str, Surface]:
+    async def _list(self, found: dict[str, Surface], pid: int | None = None) -> None:
+        for observer in self.observers:
+            for surface in await observer.surfaces(pid):
+                found[surface.surface_id] = surface
+                self._owners[surface.surface_id] = observer
+
+    async def _silent(self, unlisted: Mapping[str, Surface]) -> dict[str, Surface]:
         """Return those windows of before whose application does not answer: they are neither there nor gone."""
         if not unlisted:
             return {}
-        before = dict(self._surfaces)
         letters = [letter for observer in self.observers for letter in await observer.dead_letters()]
         pids = {letter["pid"] for letter in letters if letter["error"]["code"] == Unavailable.default_code}
         return {
-            surface_id: before[surface_id]
-            for surface_id in unlisted & self._surfaces.keys()
-            if before[surface_id].app.pid in pids
+            surface_id: surface
+            for surface_id, surface in unlisted.items()
+            if surface.app.pid in pids and surface_id in self._surfaces
         }
 
     async def surface(self, surface_id: str) -> tuple[Surface, Observer]:

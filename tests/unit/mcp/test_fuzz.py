@@ -319,6 +319,7 @@ async def test_more_calls_than_the_daemon_takes_at_once_are_refused_and_not_lost
     async with spawned() as server:
         await server.greeted()
         most = limits.CONNECTION_REQUESTS_MAX + 10
+        assert most <= limits.MCP_OPEN_MAX  # else the pipe refuses first, with an error of the protocol
         for number in range(most):
             server.send(calling(number, "invoke", {**INVOKE, "window": "w1"}))
         refused = [await server.read() for _ in range(10)]

@@ -98,11 +98,12 @@ class AtspiObserver:
         tasks = {one: asyncio.create_task(self._surfaces_of(one)) for one in self._answering(pid)}
         try:
             await self._bus.refresh()
-            for one in self._answering(pid):
-                if one not in tasks:
-                    tasks[one] = asyncio.create_task(self._surfaces_of(one))
+            for one in [one for one in self._answering(pid) if one not in tasks]:
+                tasks[one] = asyncio.create_task(self._surfaces_of(one))
             if tasks:
-                await asyncio.wait(tasks.values(), timeout=limits.APP_PATIENCE_MS / 1000)
+                # One that is asked for by itself keeps no other waiting, so it has the time of any call to it.
+                patience_ms = limits.APP_PATIENCE_MS if pid is None else limits.APP_CALL_MS_MAX
+                await asyncio.wait(tasks.values(), timeout=patience_ms / 1000)
         except BaseException:
             for task in tasks.values():
                 task.cancel()
@@ -434,9 +435,8 @@ class AtspiObserver:
         window = self._windows.get(surface_id)
         if window is None:
             raise WindowNotFound("no such window", fix="list the surfaces again")
-        now = asyncio.get_running_loop().time()
-        last = window.application.signal_at.get(window.path, 0.0)
-        return int((now - last) * 1000), window.application.tree.is_busy(window.path)
+        since_s = asyncio.get_running_loop().time() - window.application.signal_at.get(window.path, 0.0)
+        return int(since_s * 1000), window.application.tree.is_busy(window.path)
 
     # --- live -------------------------------------------------------------------------------------------------
 
