@@ -44,6 +44,12 @@ def opa_program() -> str | None:
     return found.stdout.strip() or None
 
 
+def is_opa_server() -> bool:
+    """Whether it is OPA's own server, which has TLS, and not its engine behind a server of ours."""
+    program = opa_program()
+    return program is not None and not program.endswith("opa-of-wheel")
+
+
 class Opa:
     """A running OPA server with the fixed module, told rules over its own API."""
 

@@ -18,6 +18,8 @@ from surehand.core.policy.model import Match, ObservedMatch, Rule
 from tests import policy_engines, policy_reference
 from tests.policy_strategies import build_document, build_rules
 
+#: The first test that wants OPA may have to wait until it is built, once on a machine.
+pytestmark = pytest.mark.timeout(600)
 LONG = os.environ.get("SUREHAND_LONG") == "1"
 #: Policies to try for each engine, and requests for each policy.
 POLICIES = {"rego": 2_000, "cedar": 20_000, "opa": 4_000} if LONG else {"rego": 15, "cedar": 60, "opa": 25}

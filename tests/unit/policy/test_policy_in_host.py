@@ -12,6 +12,8 @@ from surehand.errors import InvalidRequest
 from surehand.runtime import compose, config
 from tests import policy_engines
 
+#: The first test that wants OPA may have to wait until it is built, once on a machine.
+pytestmark = pytest.mark.timeout(600)
 DENYING = 'version = 1\n[[rule]]\nid = "no"\neffect = "deny"\nreason = "r"\n'
 
 
