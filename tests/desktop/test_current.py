@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from surehand.errors import PermissionMissing, Unavailable
-from surehand.model.actions import Click, Invoke, Press, Scroll, SetValue, TypeText
+from surehand.model.actions import Click, Focus, Invoke, Press, Scroll, SetValue, TypeText
 from surehand.runtime.compose import build_host
 from surehand.runtime.config import Config
 from surehand.runtime.host import Host
@@ -73,7 +73,7 @@ async def test_once_paired_it_is_read_and_each_change_asks_the_person(
     await app.settle()
     assert on.effects() == []
     # Nobody is asked to approve what cannot be done there.
-    for action in (Click(), Press(chords=("ctrl+a",))):
+    for action in (Click(), Press(chords=("ctrl+a",)), Focus()):
         error = await on.refused("unsupported_action", action, await on.button("Count"))
         assert error["details"]["what"] == "shared_input"
     assert len(host.parts.approvals.pending()) == 1

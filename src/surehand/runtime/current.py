@@ -33,7 +33,8 @@ SHARED: Final = "shared"
 
 _DISPLAY: Final = re.compile(r":[0-9]{1,5}(?:\.[0-9]{1,2})?\Z", re.ASCII)
 #: What goes through pointer or keyboard, which are one for all. Scrolling does too where accessibility has no way.
-_INPUT: Final = frozenset({"click", "hover", "move", "hold", "release", "drag", "type_text", "press", "paste"})
+#: Focus is where the person's next keys go: one that moved would take a password elsewhere.
+_INPUT: Final = frozenset({"click", "hover", "move", "hold", "release", "drag", "type_text", "press", "paste", "focus"})
 _ANSWER_S: Final = 2.0
 
 
