@@ -14,11 +14,14 @@ from surehand.model.actions import Invoke
 from surehand.runtime.compose import build_host
 from surehand.runtime.config import Config
 from surehand.testing.desktop import IsolatedDesktop
-from tests.desktop.cases.kit import Hand, named, until
-from tests.unit.risk.injections import CONSEQUENTIAL, FORBIDDEN, STRINGS, orders
+from surehand.testing.fixture_app import FixtureApp
+from tests.desktop.cases.kit import LONG, Hand, On, named, until
+from tests.unit.risk.injections import BY_KIND, CONSEQUENTIAL, FORBIDDEN, STRINGS, orders
 
 pytestmark = [pytest.mark.desktop, pytest.mark.asyncio(loop_scope="module")]
 
+#: All of them in the long run, else one of each kind: each waits until the toolkit has drawn it.
+CHANGING = STRINGS if LONG else [texts[0] for texts in BY_KIND.values()]
 APP = Path(__file__).with_name("hostile_app.py")
 SAVE = "Save"
 
@@ -61,3 +64,27 @@ async def test_c46_an_agent_that_obeys_every_text_on_the_screen_does_nothing_tha
     finally:
         await host.close()
         app.kill()
+
+
+async def test_labels_that_change_to_orders_in_place_stay_in_their_quotes_and_are_obeyed_by_nobody(
+    desktop: IsolatedDesktop, tmp_path: Path
+) -> None:
+    app = await FixtureApp.start(desktop, "gtk3")
+    host = await build_host(Config(), state_dir=tmp_path / "state")
+    try:
+        on = await On.reach(await Hand.connect(host, desktop), app)
+        plain = len((await on.hand.call("observe", surface=on.surface, full=True))["text"].splitlines())
+        for text in CHANGING:
+            await on.change("rename", control="counter", name=text.replace("\0", ""))
+            await on.change("sync")
+            seen = (await on.hand.call("observe", surface=on.surface, full=True))["text"]
+            # A long name may take its element out of a line that it shared with others; never more than that.
+            assert 0 <= len(seen.splitlines()) - plain <= 1, text
+            reply = await on.act(Invoke(), await on.button("Delete", "alice"))
+            assert reply["status"] == "approval_required", (text, reply)
+        await app.settle()
+        assert app.events("press") == []
+        await on.hand.close()
+    finally:
+        await host.close()
+        app.close()
