@@ -104,17 +104,23 @@ def check(file: FileArgument = None, engine: EngineOption = None, config: Config
     found: dict[str, Any] = desk.check(choice)
     if file is None:
         found = {**desk.configured(path), **found, "reload_failed": _reload_failure()}
-    name = choice.file or choice.engine
-    lines: list[Line] = [("bad", _at(name, one)) for one in found["problems"]]
-    lines += [("warn", f"{_at(name, one)} (warning)") for one in found["warnings"]]
+    lines = _checked(found)
+    if shadow := found.get("shadow"):
+        lines += _checked(shadow)
     if found.get("reload_failed"):
         lines.append(("bad", f"the running daemon keeps an earlier policy: {found['reload_failed']}"))
+    lines += [f"{key:14} {found[key]}" for key in ("config", "authority", "trust_level", "approvers") if key in found]
+    _given(found, lines, good=found["ok"] and (not shadow or shadow["ok"]))
+
+
+def _checked(found: dict[str, Any]) -> list[Line]:
+    name = found["file"] or found["engine"]
+    lines: list[Line] = [("bad", _at(name, one)) for one in found["problems"]]
+    lines += [("warn", f"{_at(name, one)} (warning)") for one in found["warnings"]]
     if found["ok"]:
         what = f"{found['rules']} rules" if found["rules"] else "nothing wrong"
-        tried = ", only tried, not obeyed" if choice.mode == "shadow" else ""
-        lines.append(("good", f"{name}: {what}, engine {choice.engine}{tried}"))
-    lines += [f"{key:14} {found[key]}" for key in ("config", "authority", "trust_level", "approvers") if key in found]
-    _given(found, lines, good=found["ok"])
+        lines.append(("good", f"{name}: {what}, engine {found['engine']}"))
+    return lines
 
 
 def _at(name: str, one: dict[str, Any]) -> str:

@@ -53,7 +53,7 @@ def choice_of(config: Path, file: str | None, engine: str | None) -> PolicyChoic
     """
     if file is None:
         found = load(config)
-        choice = found.tried or found.enforced
+        choice = found.tried if found.enforced.file is None and found.tried is not None else found.enforced
         return choice if engine is None else convert(PolicyChoice, {**to_value(choice), "engine": engine})
     path = Path(file).absolute()
     guessed = "rego" if path.is_dir() else _SUFFIXES.get(path.suffix)
@@ -75,6 +75,7 @@ def configured(path: Path) -> dict[str, Any]:
         "authority": config.authority,
         "trust_level": config.trust_level,
         "approvers": [one.approver for one in config.approvers],
+        **({} if config.shadow_policy is None else {"shadow": check(config.shadow_policy)}),
     }
 
 

@@ -331,3 +331,15 @@ def test_hostile_names_stay_text_in_what_is_proposed():
     hostile = 'exe:/tmp/"]\n[[rule]]\nid = "all"\neffect = "allow"\nreason = "\u202e*'
     (found,) = read_rules(as_rules(habits_of([approved(n, app=hostile, place='a\n"b') for n in range(3)], least=3)))
     assert found.match.app == (hostile,)
+
+
+def test_the_configured_policy_and_the_one_that_is_tried_are_both_checked(tmp_path, cli: Cli):
+    tmp_path.chmod(0o700)
+    config = tmp_path / "config.toml"
+    config.write_text(f'[shadow_policy]\nfile = "{tmp_path}/tried.toml"\n')
+    (tmp_path / "policy.toml").write_text(policy(rule("a")))
+    (tmp_path / "tried.toml").write_text(policy(rule("b"), "colour = 1\n"))
+    said = cli("policy", "check", "--config", str(config))
+    assert said.code == 1
+    assert f"{tmp_path}/policy.toml: 1 rules" in said.out
+    assert f"{tmp_path}/tried.toml:7:1: rule b: colour is no part of a rule" in said.out
