@@ -196,7 +196,6 @@ class _Way:
         ready_at = self._begun_at + max(times.handler_ms, times.again_ms) / 1000
         await asyncio.sleep(ready_at - asyncio.get_running_loop().time())
         ends_at = asyncio.get_running_loop().time() + limits.DROPDOWN_OPEN_MS_MAX / 1000
-        closing = by_name(self._bench, self._button, acting_verbs.INVOKE, "close it")
         pressed_once = False
         while asyncio.get_running_loop().time() < ends_at:
             try:
@@ -205,6 +204,7 @@ class _Way:
                     return True
                 if not pressed_once:
                     pressed_once = True
+                    closing = by_name(self._bench, self._button, acting_verbs.INVOKE, "close it")
                     replies = checked(await closing.channel.call_many(closing.reads))
                     call = closing.decide(live, replies)
                     checked(await closing.channel.call_many([] if call is None else [call]))
