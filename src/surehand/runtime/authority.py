@@ -63,10 +63,12 @@ class Authority:
         Raises:
             AuthorityDenied: also while the desktop is handed over to a person.
             UnsupportedAction: it needs what a person has in hand; nobody is asked for an approval that changes nothing.
+            BudgetExhausted: the principal is paused, and nobody is worn out for what would be refused at the claim.
         """
         run.session.check_not_handed_over()
         check_not_the_persons(run.session, run.request.action)
         request, wall = run.request, self._clock.wall_ms()
+        ceiling, risk = self._ceiling(run.principal), _raised_risk(run)
         if self._config.authority == "host":
             granted = rules.check_grant(
                 request.authority,
@@ -80,12 +82,13 @@ class Authority:
             )
         else:
             granted = rules.check_ceiling(
-                self._ceiling(run.principal),
+                ceiling,
                 effect=run.effect,
                 app=run.aim.app,
                 place=run.aim.place,
-                risk=_raised_risk(run),
+                risk=risk,
             )
+        self.budgets.check(run, ceiling, risk)
         return rules.capped_deadline_ms(request.deadline_ms, granted, wall)
 
     def _ceiling(self, principal: str) -> rules.Ceiling | None:

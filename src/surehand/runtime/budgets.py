@@ -43,17 +43,32 @@ class Budgets:
         Raises:
             BudgetExhausted: nothing is counted.
         """
-        if not rules.has_budget(ceiling):
+        spent = self._next(run, ceiling, risk)
+        if spent is None:
             return
+        self._spent[run.principal] = spent
+        run.counted = risk
+        run.uses.update(dict.fromkeys(rules.budget_keys(run.principal, spent.started_at_ms, risk), _ANY))
+
+    def check(self, run: Run, ceiling: Ceiling | None, risk: Risk) -> None:
+        """Refuse what would be refused at the claim, before anybody is asked about it.
+
+        Raises:
+            BudgetExhausted: as `spend` would.
+        """
+        self._next(run, ceiling, risk)
+
+    def _next(self, run: Run, ceiling: Ceiling | None, risk: Risk) -> Spent | None:
+        """Return what would be spent with this operation; None where nothing is counted."""
+        if ceiling is None or not rules.has_budget(ceiling):
+            return None
         now = self._clock.wall_ms()
         before = self._spent.get(run.principal) or Spent(started_at_ms=now)
         try:
-            self._spent[run.principal] = rules.check_budget(ceiling, before, risk=risk, now_ms=now)
+            return rules.check_budget(ceiling, before, risk=risk, now_ms=now)
         except BudgetExhausted as error:
             error.fix = f"an operator gives leave to go on: surehand budgets renew {run.principal}"
             raise
-        run.counted = risk
-        run.uses.update(dict.fromkeys(rules.budget_keys(run.principal, before.started_at_ms, risk), _ANY))
 
     async def open(self, run: Run) -> None:
         """Put the round that a counted operation belongs to on record, before its claim."""

@@ -149,3 +149,12 @@ async def test_each_principal_has_its_own() -> None:
     other = world.new_session("uid:2000")
     request = await world.request("c", target=await world.ref("save", other))
     assert (await world.gateway.act(other, request)).status == "succeeded"
+
+
+async def test_who_is_paused_asks_no_person_for_anything() -> None:
+    world = World([button("save", "Save"), button("gone", "Delete")], clock=SettableClock(),
+                  config=Config(ceilings=(Ceiling(operations_max=1),)))  # fmt: skip
+    await world.act("a", "save")
+    reply = await world.act("b", "gone")
+    assert (reply.status, reply.error["code"]) == ("refused", "budget_exhausted")
+    assert list(world.approvals.pending()) == []
