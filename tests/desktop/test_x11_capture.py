@@ -67,6 +67,28 @@ async def test_a_window_that_never_draws_shows_no_other_windows_pixels(shared: D
     first.close()
 
 
+async def test_a_window_that_has_not_drawn_yet_when_pictures_begin_shows_no_other_windows_pixels(
+    shared: Display,
+) -> None:
+    """Without a background a new window shows what was there before; it is in front all the same."""
+    behind = Painter(shared.name, "behind", (100, 100, 300, 300), GREEN)
+    screen = X11Screen(shared.name, None, Clock())
+    await screen.open()
+    await window(screen, "behind")
+    behind.settle()
+    late = Painter(shared.name, "late", (120, 120, 100, 100), RED, draws=False)
+    entry = await window(screen, "late")
+    with pytest.raises(CaptureUnavailable) as caught:
+        await screen.capture(surface(entry))
+    assert caught.value.details["reason"] == "unpainted"
+    late.draws = True
+    _, data = await screen.capture(surface(entry))
+    assert only(decode_png(data), RED)
+    await screen.close()
+    late.close()
+    behind.close()
+
+
 async def test_a_covered_window_whose_application_hangs_shows_nothing_foreign(shared: Display) -> None:
     below = Painter(shared.name, "hung", (100, 100, 200, 150), RED)
     above = Painter(shared.name, "cover", (100, 100, 250, 200), GREEN)
@@ -96,12 +118,11 @@ async def test_a_window_that_shrinks_and_grows_shows_only_what_it_drew_since(
         painter.do(lambda core, size=size: core.ConfigureWindow(painter.id, 4 | 8, list(size)))
 
         async def resized(size: tuple[int, int] = size) -> bool:
-            return tuple((await window(screen, "elastic"))["bounds"][2:]) == size
+            record, data = await screen.capture(surface(entry))
+            assert only(decode_png(data), RED)  # at every moment in between, too
+            return (record.width, record.height) == size
 
         await until_async(resized, "new size")
-        record, data = await screen.capture(surface(entry))
-        assert (record.width, record.height) == size
-        assert only(decode_png(data), RED)
     painter.close()
     backdrop.close()
 

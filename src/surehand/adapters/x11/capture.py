@@ -4,8 +4,9 @@ Promises: a covered window gives its own pixels; no pixel of another window is e
 because a window is read out only after it is known to have drawn all of it (Damage tells) since it got its store; a
 window without pixels gives `CaptureUnavailable` with the reason `minimized`, `gone`, `unpainted`, `memory` or `format`.
 
-A store begins with what the screen showed at the window's place, which may be somebody else's. So a window that was
-mapped, resized or covered before it had a store is asked to draw itself once, at its first picture.
+A store begins with what the screen showed at the window's place, which may be somebody else's: where it is covered, and
+just as well where it is in front and has not drawn itself yet. So every window is asked to draw itself once, at its
+first picture, and again after it was mapped or got another size.
 """
 
 from __future__ import annotations
@@ -252,10 +253,10 @@ class _Store:
 
     __slots__ = ("asked", "damage", "own", "painted", "size")
 
-    def __init__(self, damage: int, painted: int, size: tuple[int, int]) -> None:
+    def __init__(self, damage: int, painted: int, size: tuple[int, int, int]) -> None:
         self.damage = damage
         self.painted = painted
-        self.size = size
+        self.size = size  # with its border
         self.own = False  # every pixel of the client area is the window's own
         self.asked = False  # it was asked to draw, and `painted` counts from then
 
@@ -280,7 +281,7 @@ class _OwnStores:
         self._scratch = self._region()
         with server.grabbed():
             for child in server.core.QueryTree(server.root).reply().children:
-                self._watch(child, visible_is_own=True)
+                self._watch(child)
             # From here on nobody draws into anybody else's pixels. Automatic: the screen looks as before.
             self.extension.RedirectSubwindows(server.root, xcffib.composite.Redirect.Automatic)
         server.sync()
@@ -299,7 +300,7 @@ class _OwnStores:
         elif isinstance(event, xcffib.xproto.MapNotifyEvent | xcffib.xproto.UnmapNotifyEvent):
             self._doubt(event.window, None)
         elif isinstance(event, xcffib.xproto.ConfigureNotifyEvent):
-            self._doubt(event.window, (event.width, event.height))
+            self._doubt(event.window, (event.width, event.height, event.border_width))
 
     def shows_only(self, window: WindowInfo, place: tuple[int, int, int, int]) -> bool:
         """Return whether `place` in the frame holds only the window's own drawing; ask it to draw where not.
@@ -328,7 +329,7 @@ class _OwnStores:
         if (store := self._stores.get(window.frame)) is not None:
             store.asked = False
 
-    def _watch(self, window: int, *, visible_is_own: bool = False) -> None:
+    def _watch(self, window: int) -> None:
         if window in self._stores:
             return
         try:
@@ -340,10 +341,7 @@ class _OwnStores:
             self._damage.Create(damage, window, xcffib.damage.ReportLevel.NonEmpty, is_checked=True).check()
         except Vanished:
             return
-        self._stores[window] = _Store(damage, painted, (geometry.width, geometry.height))
-        if visible_is_own:
-            # A new Damage begins with what is visible of the window, which without a store of its own is its own.
-            self._damage.Subtract(damage, xcffib.NONE, painted)
+        self._stores[window] = _Store(damage, painted, (geometry.width, geometry.height, geometry.border_width))
 
     def _drop(self, window: int) -> None:
         self._frames.pop(window, None)
@@ -352,7 +350,7 @@ class _OwnStores:
             self._damage.Destroy(store.damage)
             self._fixes.DestroyRegion(store.painted)
 
-    def _doubt(self, window: int, size: tuple[int, int] | None) -> None:
+    def _doubt(self, window: int, size: tuple[int, int, int] | None) -> None:
         """Take back what is known: of drawing when a window moved, of everything when its store changed."""
         store = self._stores.get(window)
         frame = self._stores.get(self._frames.get(window, 0))
