@@ -220,8 +220,8 @@ def _not_yet(result: Interrupted | ApprovalRequired[Any]) -> tuple[SurehandError
     error = SurehandError(
         "a person has to approve this first; nothing was done",
         code="approval_required",
-        fix=f"answer with `surehand approvals show {result.approval_id}`, then give the same --id "
-        f"{result.operation_id} again; or wait with --wait-approval",
+        fix=f"look at it with `surehand approvals show {result.approval_id}`, answer with approve or deny, then give "
+        f"the same --id {result.operation_id} again; or wait with --wait-approval",
         details={**details, "approval": result.approval},
     )
     return error, EXIT_APPROVAL

@@ -79,7 +79,7 @@ def build() -> typer.Typer:
         ("keys", "Keys: which there are, and an approver's own.", keys.COMMANDS),
         ("policy", "What agents may do: write it, check it, try it, ask why.", policies.COMMANDS),
     ):
-        group = typer.Typer(help=about, no_args_is_help=True, rich_markup_mode=None, epilog=_EPILOG)
+        group = typer.Typer(help=about, short_help=about, no_args_is_help=True, rich_markup_mode=None, epilog=_EPILOG)
         for command_name, command in commands.items():
             _add(group, command_name, command)
         app.add_typer(group, name=name)
@@ -88,8 +88,10 @@ def build() -> typer.Typer:
 
 def _add(group: typer.Typer, name: str, command: Callable[..., Any]) -> None:
     settings = {"help_option_names": ["-h", "--help"]}
-    text = _laid_out(inspect.getdoc(command) or "")
-    group.command(name, help=text, epilog=_EPILOG, context_settings=settings)(command)
+    text = inspect.getdoc(command) or ""
+    # Given, a list of commands wraps it; what is made up by itself is cut in the middle of a sentence.
+    short = " ".join(text.partition("\n\n")[0].split()).partition(". ")[0].rstrip(".") + "."
+    group.command(name, help=_laid_out(text), short_help=short, epilog=_EPILOG, context_settings=settings)(command)
 
 
 def _laid_out(text: str) -> str:
@@ -98,9 +100,18 @@ def _laid_out(text: str) -> str:
     return "\n\n".join(f"\b\n{one}" if "\n  " in f"\n{one}" else one for one in paragraphs)
 
 
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        machine.version_()
+        raise Finished(EXIT_OK)
+
+
 def _root(
     json: Annotated[
         bool, typer.Option("--json", help="One JSON envelope on standard output; may stand anywhere.")
+    ] = False,
+    version: Annotated[
+        bool, typer.Option("--version", help="Show the version.", is_eager=True, callback=_show_version)
     ] = False,
 ) -> None:
     """Take what every command takes."""
@@ -149,6 +160,9 @@ def _usage(output: Output, error: Exception) -> int:
     message = str(getattr(error, "format_message", error.__str__)())
     context = getattr(error, "ctx", None)
     path = getattr(context, "command_path", "surehand")
-    if not message:  # bare `surehand`: the help was shown
-        return EXIT_USAGE
+    if type(error).__name__ == "NoArgsIsHelpError":  # a command with subcommands alone: its message is the whole help
+        if not output.as_json:
+            output.note(message)
+            return EXIT_USAGE
+        message = "no command was given"
     return output.failed(InvalidRequest(message, fix=f"see `{path} --help`"), exit_code=EXIT_USAGE)

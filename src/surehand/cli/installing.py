@@ -93,7 +93,9 @@ def install(
     desktop: Annotated[
         str, typer.Option("--desktop", help="What the agent works on: isolated, a desktop's name, or current.")
     ] = "isolated",
-    tools: Annotated[str, typer.Option("--tools", help="all, core, read, or names with commas.")] = "all",
+    tools: Annotated[
+        str, typer.Option("--tools", help="all, core, read, playwright, computer-use, names; by commas.")
+    ] = "all",
     name: Annotated[str, typer.Option("--name", help="What the entry is called.")] = "surehand",
     project: Annotated[bool, typer.Option("--project", help="For this folder's project instead of for you.")] = False,
     file: Annotated[Path | None, typer.Option("--file", help="Another configuration file.")] = None,

@@ -226,7 +226,7 @@ def wait(  # noqa: PLR0913 - one parameter for each option
     query: QueryOption = None,
     value: Annotated[str | None, typer.Option("--value", help="Until it has this value.")] = None,
     gone: Annotated[bool, typer.Option("--gone", help="Until it is gone instead.")] = False,
-    title: Annotated[str | None, typer.Option("--title", help="Until a window title contains this.")] = None,
+    title: Annotated[str | None, typer.Option("--title", help="Until the title of that window contains this.")] = None,
     condition: Annotated[list[str] | None, typer.Option("--condition", help="A condition in JSON; repeatable.")] = None,
     mode: Annotated[Literal["all", "any"], typer.Option("--mode", help="All conditions, or any.")] = "all",
     timeout: TimeoutOption = TIMEOUT_DEFAULT,

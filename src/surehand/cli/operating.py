@@ -109,7 +109,7 @@ def _owner(control: Control, operation_id: str) -> str:
     owners = sorted({one["principal"] for one in unresolved if one["operation_id"] == operation_id})
     if len(owners) != 1:
         raise InvalidRequest(
-            f"{len(owners)} principals have an unresolved operation {operation_id}",
+            f"{len(owners) or 'no'} principals have an unresolved operation {operation_id}",
             fix="`surehand ps` lists them; name one with --principal",
             details={"principals": owners},
         )

@@ -153,7 +153,10 @@ class Desks:
     async def _stop(self, name: str) -> None:
         desktop = self._owned.pop(name, None)
         if desktop is None:
-            raise Unavailable(f"this daemon started no desktop called {name}", fix="end the command that started it")
+            raise Unavailable(
+                f"this daemon started no desktop called {name}",
+                fix="`surehand desktop list` names what runs; one that a command started ends with that command",
+            )
         if name in self._wished:
             self._wished.remove(name)
         await self._drop(name)

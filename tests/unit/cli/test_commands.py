@@ -90,8 +90,22 @@ def test_the_bare_command_shows_help() -> None:
         text=True,
         check=False,
     )
-    assert "First steps" in done.stdout + done.stderr
-    assert done.returncode in {0, 2}
+    assert "First steps" in done.stderr
+    assert "policy" in done.stderr.rpartition("Commands:")[2], "the help is shown whole"
+    assert "invalid_request" not in done.stderr
+    assert (done.returncode, done.stdout) == (2, "")
+
+
+@pytest.mark.parametrize("words", [(), ("desktop",)])
+def test_no_command_is_a_usage_error_in_json(cli: Cli, words: tuple[str, ...]) -> None:
+    said = cli(*words, "--json")
+    assert (said.code, said.error["code"]) == (2, "invalid_request")
+
+
+def test_the_list_of_commands_says_whole_sentences(cli: Cli) -> None:
+    said = cli("--help").out.rpartition("Commands:")[2]
+    assert "…" not in said
+    assert "..." not in said
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
@@ -619,6 +633,8 @@ def test_the_support_bundle_holds_no_content(
 
 def test_the_version_is_said(cli: Cli) -> None:
     assert cli("version", "--json").data["surehand"]
+    assert cli("--version").out == cli("version").out != ""
+    assert cli("--version", "--json").data == cli("version", "--json").data
 
 
 def test_a_broken_configuration_is_found_before_a_daemon_is(cli: Cli, tmp_path: Path) -> None:

@@ -69,7 +69,8 @@ class Lease:
             self._stack.close()
             raise Unavailable(
                 f"the journal is in use by process {holder}",
-                fix="stop that process (surehand stop), or name another journal",
+                fix="a daemon runs with another runtime folder: use its XDG_RUNTIME_DIR, or end it there with "
+                "`surehand stop`; a folder of yours in SUREHAND_RUNTIME_DIR has a daemon and a journal of its own",
                 details={"holder_pid": holder, "lock": str(path)},
             ) from None
         os.ftruncate(descriptor, 0)
