@@ -121,8 +121,9 @@ def reconcile_key(
     effect must not escape its unresolved twin by being asked for in other words.
     """
     _check_key(secret)
-    same = {name: item for name, item in meaning.items() if name != "capture_id"}
-    if fingerprint_hash is not None and context_hash is not None:
+    if fingerprint_hash is None or context_hash is None:
+        same = {name: item for name, item in meaning.items() if name != "capture_id"}
+    else:
         same = {
             "kind": "element",
             "app": meaning["app"],

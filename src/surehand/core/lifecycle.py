@@ -275,7 +275,7 @@ class Operation(Record, frozen=True, kw_only=True):
         state = self.state
         changes: dict[str, object] = {}
         for happening in happenings:
-            after = _after(state, happening)
+            after = TRANSITIONS[state].get(happening) or _after(state, happening)
             if happening in _BEARING:
                 changes.update(self._facts(state, happening))
             state = after

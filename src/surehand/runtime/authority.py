@@ -110,8 +110,9 @@ class Authority:
             if self._config.authority == "host":
                 return
             raise AuthorityDenied("the operator configured no authority for this principal", gate="authority")
-        self.budgets.spend(run, ceiling, _raised_risk(run))
-        await self.budgets.open(run)
+        if rules.has_budget(ceiling):
+            self.budgets.spend(run, ceiling, _raised_risk(run))
+            await self.budgets.open(run)
 
     async def decide(self, document: PolicyInput, decision_id: str) -> Decision:
         """Ask policy, with and without what was observed."""

@@ -44,6 +44,8 @@ Live = Mapping[str, LiveNode | None]
 _OBSERVE_AGAIN: Final = "observe again and use the new references"
 #: Actions that need an element which shows right now, because the pointer goes there.
 _POINTER: Final = frozenset({"click", "hover", "move", "hold", "drag"})
+#: Those, and what the pointer does where X11 does it.
+_POINTED: Final = _POINTER | {"scroll"}
 #: Actions that do not need an enabled element.
 _INDIFFERENT: Final = frozenset({"scroll", "scroll_into_view", "hover", "move", "release"})
 #: A second look finds what was slow at the first.
@@ -297,7 +299,7 @@ def needs(request: Request) -> dict[str, bool]:
 
 def is_pointed(request: Request) -> bool:
     """Return whether the pointer goes to the element when X11 does the action."""
-    return kind_of(request.action) in _POINTER | {"scroll"}
+    return kind_of(request.action) in _POINTED
 
 
 def check_unblocked(session: Session, request: Request, aim: Aim) -> None:

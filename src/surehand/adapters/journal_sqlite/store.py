@@ -24,8 +24,11 @@ from surehand.ports import Clock
 _INSERT: Final = "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _MOVE_STREAM: Final = "INSERT OR REPLACE INTO streams VALUES (?, ?, ?, ?)"
 _COUNT_USE: Final = "INSERT OR REPLACE INTO uses VALUES (?, ?, ?)"
-_ENDS: Final = "SELECT stream, version, type FROM streams WHERE stream IN (SELECT value FROM json_each(?))"
-_COUNTS: Final = "SELECT key, count FROM uses WHERE key IN (SELECT value FROM json_each(?))"
+# The list of names leads: each is looked up once, and no table of them is built first.
+_ENDS: Final = (
+    "SELECT s.stream, s.version, s.type FROM json_each(?) AS named CROSS JOIN streams AS s ON s.stream = named.value"
+)
+_COUNTS: Final = "SELECT u.key, u.count FROM json_each(?) AS named CROSS JOIN uses AS u ON u.key = named.value"
 
 
 class Work(NamedTuple):

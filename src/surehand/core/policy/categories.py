@@ -191,7 +191,7 @@ def effective_risk(action: Action, declared: Risk, categories: AbstractSet[str])
     floor: Risk = "read" if reads else "reversible"
     if not categories.isdisjoint(_EXTERNAL):
         floor = "external"
-    return max(declared, floor, key=RISKS.index)
+    return declared if RISKS.index(declared) >= RISKS.index(floor) else floor
 
 
 def proven_categories(action: Action, effect: str, declared: Risk, words: Words) -> frozenset[Proven]:

@@ -57,8 +57,10 @@ class Memo(Generic[Owner, Derived]):
 
     def get(self, owner: Owner, derive: Callable[[Owner], Derived]) -> Derived:
         """Return what `derive(owner)` gives, worked out at most once."""
-        found = self.peek(owner)
-        return found if found is not None else self.keep(owner, derive(owner))
+        held = self._held.get(id(owner))
+        if held is not None and held[0]() is owner:
+            return held[1]
+        return self.keep(owner, derive(owner))
 
     def __len__(self) -> int:
         return len(self._held)
