@@ -67,6 +67,7 @@ async def capabilities(parts: Parts, session: Session, args: p.SurfaceName) -> d
 
 async def apps(parts: Parts, session: Session, _: p.Nothing) -> dict[str, Any]:
     """List the applications that have windows this session may read."""
+    parts.authority.check_usable()
     found: dict[int, dict[str, Any]] = {}
     for surface in await parts.scenes.surfaces(session):
         entry = found.setdefault(

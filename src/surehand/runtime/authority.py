@@ -120,16 +120,30 @@ class Authority:
             return decide(self._policy, document, decision_id)
         return await self.policies.decide(document, decision_id)
 
+    def check_usable(self) -> None:
+        """Refuse where the operator's policy cannot be used: a list of nothing would say that nothing runs.
+
+        Raises:
+            PolicyDenied: everything is denied. Where the fault is, is the operator's to know.
+        """
+        if self.policies is not None:
+            self.policies.look()
+        if self.policy.closed is not None:
+            raise PolicyDenied(
+                "the policy cannot be used, so everything is denied",
+                gate="policy",
+                fix="ask the operator, to whom `surehand policy check` names the place",
+                details={"rule": "closed"},
+            )
+
     async def check_read(self, session: Session, surface: Surface) -> None:
         """Refuse to read a surface that policy closes to this session; the answer is kept.
 
         Raises:
             PolicyDenied: naming the rule.
         """
-        generation = "1"
-        if self.policies is not None:
-            self.policies.look()
-            generation = self.policies.read_generation
+        self.check_usable()
+        generation = "1" if self.policies is None else self.policies.read_generation
         key = (surface.app.key, surface.place, surface.app.claimed_name, surface.title, generation)
         rule = session.read_decisions.get(key)
         if rule is None:

@@ -24,6 +24,7 @@ async def surfaces_of(parts: Parts, session: Session, where: p.Where, *, listed:
     Raises:
         AppNotFound, InvalidRequest, PolicyDenied.
     """
+    parts.authority.check_usable()
     found = await parts.scenes.surfaces(session) if listed or where.surface is None else ()
     if where.surface is not None:
         if where.app is not None:

@@ -19,6 +19,7 @@ from surehand import limits
 from surehand.cli.evidence import page
 from surehand.core.authority import Ceiling
 from surehand.core.hashing import text_digest
+from surehand.core.policy.evaluate import deny_all
 from surehand.errors import PermitInvalid, PolicyDenied, SurehandError, Unavailable, UnsupportedAction
 from surehand.model.actions import Drag, SetValue
 from surehand.model.query import Filter, Query, TextMatch
@@ -527,6 +528,22 @@ async def test_a_closed_policy_reads_nothing() -> None:
     world = World(policy=CLOSED)
     with pytest.raises(PolicyDenied):
         await world.observe()
+
+
+@pytest.mark.parametrize(
+    ("method", "params"), [("apps", {}), ("surfaces", {}), ("observe", {"app": "editor"}), ("capabilities", {})]
+)
+async def test_a_policy_that_cannot_be_used_is_said_instead_of_a_list_of_nothing(
+    monkeypatch: pytest.MonkeyPatch, method: str, params: dict[str, Any]
+) -> None:
+    world = World()
+    monkeypatch.setattr(world.authority, "_policy", deny_all("the policy file is broken: line 38"))
+    host = host_of(world)
+    session = await agent(host)
+    with pytest.raises(PolicyDenied, match="cannot be used") as refused:
+        await host.call(session, method, params)
+    assert refused.value.fix
+    assert "line 38" not in json.dumps(refused.value.to_value())
 
 
 async def test_an_agent_that_asks_for_desktop_after_desktop_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
