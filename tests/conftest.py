@@ -28,6 +28,10 @@ def nothing_is_left_running(request: pytest.FixtureRequest, tmp_path_factory: py
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TESTS_FOLDER", str(base))  # what tests start is known by it
         patch.setenv("SUREHAND_RUNTIME_DIR", str(base / "nobodys"))  # never the daemon of whoever runs the tests
+        # Nor their desktops: what is written down of those that run is this run's alone, as is whether there is one.
+        own = base / "runtime"
+        own.mkdir(mode=0o700)
+        patch.setenv("XDG_RUNTIME_DIR", str(own))
         yield
     left = found.end()
     assert not left, "left running:\n" + "\n".join(left)

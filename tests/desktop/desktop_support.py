@@ -96,6 +96,11 @@ def tool(desktop: IsolatedDesktop, *words: str) -> str:
     return done.stdout
 
 
+def own(name: str) -> str:
+    """Return a name for a desktop that no other run of these tests uses: one user's desktops share their names."""
+    return f"{name}-{os.getpid()}"
+
+
 def folders_of_this_user() -> Path:
     return Path(f"/tmp/surehand-{os.getuid()}/d")  # noqa: S108
 

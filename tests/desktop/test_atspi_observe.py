@@ -320,10 +320,9 @@ async def test_a_stopped_application_is_named_in_time_and_costs_nobody_else_anyt
             started = time.monotonic()
             for _ in range(10):
                 await observer.read(surface.surface_id)
-            assert (time.monotonic() - started) / 10 < 0.05
-            started = time.monotonic()
             listed = await observer.surfaces()
-            assert time.monotonic() - started < limits.APP_PATIENCE_MS / 1000 + 0.1
+            # All of this together in less than one time-out of the one that hangs.
+            assert time.monotonic() - started < limits.APP_CALL_MS_MAX / 1000
             assert surface.surface_id in {s.surface_id for s in listed}
             letters = await observer.dead_letters()
             assert [letter["error"]["code"] for letter in letters] == ["backend_unavailable"], letters
@@ -364,7 +363,7 @@ async def test_an_application_that_dies_in_the_middle_of_a_read_costs_no_second(
         started = time.monotonic()
         with pytest.raises((Unavailable, WindowNotFound)):
             await reading
-        assert time.monotonic() - started < 0.5
+        assert time.monotonic() - started < limits.APP_CALL_MS_MAX / 1000
 
 
 async def test_a_silent_bus_is_unavailable_in_time(tmp_path):

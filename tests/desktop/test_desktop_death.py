@@ -24,6 +24,7 @@ from tests.desktop.desktop_support import (
     descendants,
     family,
     folders_of_this_user,
+    own,
     there,
     until,
     until_gone,
@@ -203,10 +204,10 @@ async def test_closing_twice_is_fine_and_leaves_nothing() -> None:
 @pytest.mark.parametrize("after_s", [0, 0.005, 0.02, 0.05, 0.1, 0.15, 0.2])
 async def test_a_cancelled_start_leaves_nothing(after_s: float) -> None:
     before = family(os.getpid())
-    task = asyncio.create_task(IsolatedDesktop.start(name="cancelled"))
+    task = asyncio.create_task(IsolatedDesktop.start(name=own("cancelled")))
     await asyncio.wait({task}, timeout=after_s)
     task.cancel()
     with contextlib.suppress(asyncio.CancelledError):
         await (await task).close()  # it was ready before it could be cancelled
-    await until(lambda: not (folders_of_this_user() / "cancelled").exists())
+    await until(lambda: not (folders_of_this_user() / own("cancelled")).exists())
     await until_gone(lambda: alive(family(os.getpid()) - before))

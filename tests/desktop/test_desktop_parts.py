@@ -21,6 +21,7 @@ from tests.desktop.desktop_support import (
     command_name,
     descendants,
     folders_of_this_user,
+    own,
 )
 
 pytestmark = pytest.mark.desktop
@@ -42,9 +43,9 @@ async def test_a_missing_program_is_named_with_its_package(
 async def test_a_missing_accessibility_service_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(folders, "a11y_launcher", lambda: None)
     with pytest.raises(Unavailable, match="accessibility service") as caught:
-        await IsolatedDesktop.start(name="no-a11y")
+        await IsolatedDesktop.start(name=own("no-a11y"))
     assert caught.value.fix == "apt install at-spi2-core"
-    assert not (folders_of_this_user() / "no-a11y").exists()
+    assert not (folders_of_this_user() / own("no-a11y")).exists()
 
 
 @pytest.mark.parametrize(
@@ -61,9 +62,9 @@ async def test_a_part_that_dies_at_start_is_named_at_once_and_nothing_is_left(
     real = bringup.required
     monkeypatch.setattr(bringup, "required", lambda word: stand_in if word == part else real(word))
     with pytest.raises(Unavailable, match=named) as caught:
-        await asyncio.wait_for(IsolatedDesktop.start(name="broken"), 10)
+        await asyncio.wait_for(IsolatedDesktop.start(name=own("broken")), 10)
     assert caught.value.details["part"] == named
-    assert not (folders_of_this_user() / "broken").exists()
+    assert not (folders_of_this_user() / own("broken")).exists()
 
 
 async def test_a_silent_accessibility_bus_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -73,10 +74,10 @@ async def test_a_silent_accessibility_bus_is_named(monkeypatch: pytest.MonkeyPat
     launcher.chmod(0o755)
     monkeypatch.setattr(folders, "a11y_launcher", lambda: str(launcher))
     with pytest.raises(Unavailable, match="accessibility bus: it is present but does not answer") as caught:
-        await IsolatedDesktop.start(name="silent", timeout_ms=1500, sandbox=False)
+        await IsolatedDesktop.start(name=own("silent"), timeout_ms=1500, sandbox=False)
     assert caught.value.details["part"] == "accessibility bus"
     assert "at-spi2-core" in (caught.value.fix or "")
-    assert not (folders_of_this_user() / "silent").exists()
+    assert not (folders_of_this_user() / own("silent")).exists()
 
 
 async def test_a_silent_registry_is_told_from_a_silent_bus() -> None:

@@ -27,6 +27,7 @@ from tests.desktop.desktop_support import (
     application_names,
     executable,
     family,
+    own,
     run_script,
     there,
     tool,
@@ -203,9 +204,9 @@ async def test_a_shown_desktop_takes_neither_layout_nor_clients_of_the_persons_d
 ) -> None:
     async with isolated_desktop(geometry=(1400, 900)) as person:
         tool(person, "setxkbmap", "de")
-        async with isolated_desktop(view=True, view_environment=person.environment, name="shown") as shown:
-            assert find_desktop("shown").view is True
-            window = tool(person, "xdotool", "search", "--sync", "--name", "Surehand: shown").split()[0]
+        async with isolated_desktop(view=True, view_environment=person.environment, name=own("shown")) as shown:
+            assert find_desktop(own("shown")).view is True
+            window = tool(person, "xdotool", "search", "--sync", "--name", f"Surehand: {own('shown')}").split()[0]
             log = shown.folder / "typed"
             shell = f"stty -echo; read typed; echo $typed > {log}"
             await shown.launch(["xterm", "-e", "/bin/sh", "-c", shell])
@@ -250,18 +251,18 @@ async def test_another_process_finds_the_desktop_and_starts_programs_in_it(deskt
 
 
 async def test_a_record_is_private_and_goes_with_the_desktop() -> None:
-    async with isolated_desktop(name="recorded") as desktop:
-        record = find_desktop("recorded")
+    async with isolated_desktop(name=own("recorded")) as desktop:
+        record = find_desktop(own("recorded"))
         assert (record.display, record.isolation) == (desktop.display, desktop.isolation)
         assert record.owner_pid == os.getpid()
-        path = records_folder() / "recorded.json"
+        path = records_folder() / f"{own('recorded')}.json"
         assert path.stat().st_mode & 0o777 == 0o600
         assert path.parent.stat().st_mode & 0o777 == 0o700
         with pytest.raises(Conflict, match="runs already"):
-            await IsolatedDesktop.start(name="recorded")
+            await IsolatedDesktop.start(name=own("recorded"))
     assert there(path, record.control) == []
-    with pytest.raises(Unavailable, match="no desktop named 'recorded'"):
-        find_desktop("recorded")
+    with pytest.raises(Unavailable, match=f"no desktop named '{own('recorded')}'"):
+        find_desktop(own("recorded"))
     with pytest.raises(Unavailable, match=r"ended|answer"):
         await IsolatedDesktop.attach(record)
 
@@ -273,7 +274,7 @@ async def test_a_name_that_is_none_is_refused(name: str) -> None:
 
 
 async def test_the_longest_name_still_leaves_room_for_sockets() -> None:
-    async with isolated_desktop(name="x" * limits.DESKTOP_NAME_CHARS_MAX) as desktop:
+    async with isolated_desktop(name=own("x").ljust(limits.DESKTOP_NAME_CHARS_MAX, "x")) as desktop:
         await desktop.launch(["mousepad"])
         await appears(desktop, "mousepad")
         sockets = [path for path in desktop.folder.rglob("*") if path.is_socket()]

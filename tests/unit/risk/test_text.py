@@ -118,9 +118,9 @@ def test_words_that_only_look_alike_are_not(text):
 
 
 def test_a_heap_of_marks_hides_no_letter_and_holds_nobody_up():
-    started = time.perf_counter()
+    started = time.process_time()
     assert "destructive" in LISTS("".join(letter + "\u0301\u0323" * 1_000 for letter in "Delete"))
-    assert time.perf_counter() - started < 1
+    assert time.process_time() - started < 1
 
 
 def test_every_further_reading_only_adds():
