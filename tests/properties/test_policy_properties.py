@@ -14,7 +14,7 @@ from surehand.core.policy.model import STRICTNESS, Rule
 from surehand.model.decision import PolicyInput
 from tests.policy_strategies import documents, observed, rule_lists, rules
 
-EXAMPLES = 200_000 if os.environ.get("SUREHAND_LONG") == "1" else 3_000
+EXAMPLES = 200_000 if os.environ.get("SUREHAND_LONG") == "1" else 1_000
 
 
 OBSERVED = ("role", "name", "context", "title", "claimed", "categories", "effect")

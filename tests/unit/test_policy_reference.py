@@ -15,7 +15,7 @@ from surehand.model.record import convert
 from tests import policy_reference
 from tests.policy_strategies import documents, rule_lists
 
-EXAMPLES = 200_000 if os.environ.get("SUREHAND_LONG") == "1" else 4_000
+EXAMPLES = 200_000 if os.environ.get("SUREHAND_LONG") == "1" else 2_000
 OFFICE = Path(__file__).parents[2] / "examples" / "policy" / "office.toml"
 
 
