@@ -3,6 +3,7 @@
 Guarantees:
 - A connection that is not being served has `MCP_HEAD_MS_MAX` to bring the whole head of a request, however it fills
   that time: silent, with a head in small pieces, or with a body that nobody wants any more. Then it is closed.
+- One that reads nothing of its answers for `MCP_WRITE_MS_MAX`, which keeps them from ending, is closed as well.
 - At most `MCP_WAITING_MAX` connections wait like that. One more closes the one that has waited longest, so that
   connections without a request never keep out a client that has one: it asks at once.
 
@@ -23,6 +24,8 @@ class Connection(H11Protocol):
     """One connection; its timer runs while no request of it is being answered."""
 
     _closing: asyncio.TimerHandle | None = None
+    #: Runs while more is kept for the client than it takes.
+    _deaf: asyncio.TimerHandle | None = None
 
     @property
     def closes_at(self) -> float | None:
@@ -63,7 +66,23 @@ class Connection(H11Protocol):
         self._wait()
         super().on_response_complete()
 
+    def pause_writing(self) -> None:
+        """Give it time to read."""
+        super().pause_writing()
+        self._deaf = self.loop.call_later(limits.MCP_WRITE_MS_MAX / 1000, self.give_up)
+
+    def resume_writing(self) -> None:
+        """Stop that time: it read."""
+        self._hears()
+        super().resume_writing()
+
+    def _hears(self) -> None:
+        if self._deaf is not None:
+            self._deaf.cancel()
+            self._deaf = None
+
     def connection_lost(self, exc: Exception | None) -> None:
-        """Forget the timer."""
+        """Forget the timers."""
         self._stop_waiting()
+        self._hears()
         super().connection_lost(exc)

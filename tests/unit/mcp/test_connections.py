@@ -45,13 +45,20 @@ class Server:
         self.port = port
         self.go = asyncio.Event()
         self.asked = asyncio.Event()
+        self.answer = b"ok"
+        self.ended = asyncio.Event()
         self._peers: list[Peer] = []
 
     async def app(self, _scope: Any, _receive: Any, send: Any) -> None:
         self.asked.set()
         await self.go.wait()
-        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]})
-        await send({"type": "http.response.body", "body": b"ok"})
+        length = str(len(self.answer)).encode()
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", length)]})
+        await send({"type": "http.response.body", "body": self.answer, "more_body": True})
+        try:
+            await send({"type": "http.response.body", "body": b""})
+        finally:
+            self.ended.set()
 
     def head(self, token: str = TOKEN, length: int = 0) -> bytes:
         said = f"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:{self.port}\r\nAuthorization: Bearer {token}\r\n"
@@ -125,6 +132,17 @@ async def test_a_request_that_is_worked_on_may_take_longer(monkeypatch: pytest.M
         server.go.set()
         async with asyncio.timeout(5):
             assert b" 200 " in await peer.reader.readline()
+
+
+async def test_a_connection_that_reads_nothing_of_its_answer_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Answers that cannot be written never end, and what never ends would keep its place for ever."""
+    monkeypatch.setattr(limits, "MCP_WRITE_MS_MAX", SHORT_MS)
+    async with serving() as server:
+        server.answer = b"x" * 30_000_000  # more than the buffers of both ends
+        server.go.set()
+        await server.peer(server.head())
+        async with asyncio.timeout(5):
+            await server.ended.wait()
 
 
 async def test_as_many_wait_as_the_limit_says_and_one_more_closes_the_one_that_waits_longest(
