@@ -22,7 +22,7 @@ from tests.policy_strategies import build_document, build_rules
 pytestmark = pytest.mark.timeout(600)
 LONG = os.environ.get("SUREHAND_LONG") == "1"
 #: Policies to try for each engine, and requests for each policy.
-POLICIES = {"rego": 2_000, "cedar": 20_000, "opa": 4_000} if LONG else {"rego": 15, "cedar": 60, "opa": 25}
+POLICIES = {"rego": 2_000, "cedar": 4_000, "opa": 2_000} if LONG else {"rego": 15, "cedar": 60, "opa": 25}
 REQUESTS = 10
 DEFAULTS = engine.defaults_policy("r1")
 SEEDS = st.integers(0, 2**48)
