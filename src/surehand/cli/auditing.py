@@ -84,6 +84,8 @@ def show(
         for one in found["events"]
     ]
     out().data(found, table(("SEQ", "AT", "TYPE", "ACTOR", "STREAM", "HASH"), rows))
+    if len(rows) == limit and not out().as_json:
+        out().note(f"there may be more: --after {rows[-1][0]}, or a larger --limit")
 
 
 def report(

@@ -179,7 +179,10 @@ def try_cases(
 
 def explain(
     request: Annotated[
-        str | None, typer.Argument(help="A request: a case as TOML, or a policy's input as JSON; - is standard input.")
+        str | None,
+        typer.Argument(
+            help="A request: a case as TOML (of several the first), or a policy's input as JSON; - is input."
+        ),
     ] = None,
     file: FileArgument = None,
     operation: Annotated[

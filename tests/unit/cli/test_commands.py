@@ -564,6 +564,14 @@ def test_an_evidence_page_is_one_file_without_a_script_and_everything_in_it_is_e
     assert desk.named("audit.show") == [{"after_seq": 0, "limit": 100, "operation_id": "o1"}]
 
 
+def test_a_page_of_events_that_is_full_says_how_to_go_on(desk: Desk, cli: Cli) -> None:
+    event = {"seq": 7, "occurred_at": "t", "type": "y", "actor": "a", "stream": "s", "record_hash": "h" * 64}
+    answers(desk, audit__show={"events": [event], "after_seq": 7})
+    assert cli("audit", "show").err == ""
+    assert "--after 7" in cli("audit", "show", "--limit", "1").err
+    assert cli("audit", "show", "--limit", "1", "--json").err == ""
+
+
 # --- the machine -----------------------------------------------------------------------------------------------------------
 
 
