@@ -310,8 +310,8 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         Guard(
             "src/surehand/adapters/atspi/acting_outcome.py",
-            '    if kind == "action" and behind is not None and not isinstance(behind, Failure):\n',
-            '    if kind == "action":\n',
+            "    if in_order and behind is not None and not isinstance(behind, Failure):\n",
+            "    if in_order:\n",
         ),
     ),
     Claim(
