@@ -55,7 +55,7 @@ from surehand.runtime.watch import Seen, Watcher
 
 _log: Final = logging.getLogger("surehand.gateway")
 _H: Final = Happening
-#: What is random about a run: of its hex digits the first name the decision, the rest the permit.
+#: Of a run's random digits the first name its decision, the rest, after the time (so uses lie together), its permit.
 _CHANCE_BYTES: Final = 24
 _DECISION_DIGITS: Final = 16
 
@@ -375,7 +375,7 @@ class Gateway:
             decision_id=decision.decision_id,
             obligations_hash=permit.obligations_hash(decision.obligations),
             session=run.session.session_id,
-            nonce=run.chance[_DECISION_DIGITS:],
+            nonce=f"{run.started_wall_ms:x}-{run.chance[_DECISION_DIGITS:]}",
             now_ms=self.clock.monotonic_ms(),
         )
         run.step(_H.PERMIT_MINTED, permit_nonce=run.permit.nonce)
