@@ -329,7 +329,7 @@ async def open_desk(record: DesktopRecord, clock: Clock) -> Desk:
         isolation=_ISOLATIONS[record.isolation],
         root=root_surface(record.name),
         observers=(observer, bare),
-        actors=(AtspiActor(observer), SharedInput()),
+        actors=(AtspiActor(observer, may_open_lists=False), SharedInput()),
         screen=screen,
         interruptions=interruptions,
         closers=[screen.close, observer.close, bare.close, interruptions.close],

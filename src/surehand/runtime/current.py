@@ -200,9 +200,17 @@ class SharedInput:
         Raises:
             UnsupportedAction: it needs what the person has in hand.
         """
-        del surface, node
-        if kind_of(action) in _INPUT | {"scroll"}:
-            raise _needs_input(kind_of(action), gate=Gate.PERMIT)
+        del surface
+        kind = kind_of(action)
+        if kind in _INPUT | {"scroll"}:
+            raise _needs_input(kind, gate=Gate.PERMIT)
+        if kind in {"select_option", "expand"} and node is not None and node.role == "combobox":
+            raise UnsupportedAction(
+                "an open list takes pointer and keyboard, and on a shared desktop those are the person's",
+                gate=Gate.PERMIT,
+                fix="ask them with request_human; or use an isolated desktop",
+                details={"what": "shared_input"},
+            )
         return None
 
     async def perform(self, attempt: Attempt) -> Dispatched:

@@ -38,6 +38,7 @@ class _Blind:
 
 
 ACTOR = AtspiActor(_Blind())
+BESIDE_A_PERSON = AtspiActor(_Blind(), may_open_lists=False)
 
 
 def surface(toolkit: str) -> Surface:
@@ -137,3 +138,15 @@ def test_pointer_actions_and_missing_elements_are_not_its_own():
 
 def test_a_prepared_action_does_not_print_its_secret():
     assert "hunter2" not in repr(Bench(_Blind(), GTK3, node("password"), "hunter2"))
+
+
+def test_no_list_that_takes_the_keyboard_is_opened_where_that_is_a_persons():
+    combo = node("combobox", "Press", "ShowMenu", "expand or collapse", states=("expandable",))
+    for action, toolkit in ((SelectOption(option="blue"), GTK4), (Expand(to=True), QT5)):
+        assert ACTOR.route(action, toolkit, combo) is not None
+        assert BESIDE_A_PERSON.route(action, toolkit, combo) is None
+    # GTK 3 chooses in the closed list, and to close one gives back what it took.
+    assert BESIDE_A_PERSON.route(SelectOption(option="blue"), GTK3, combo) is not None
+    assert BESIDE_A_PERSON.route(Expand(to=False), QT5, combo) == ACTOR.route(Expand(to=False), QT5, combo)
+    item = node("listitem", can=("select",))
+    assert BESIDE_A_PERSON.route(SelectOption(), GTK4, item) == ACTOR.route(SelectOption(), GTK4, item)

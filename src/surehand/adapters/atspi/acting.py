@@ -128,17 +128,27 @@ _SKILLS: Final[dict[type[Tagged], _Skill]] = {
 }
 
 
+def _opens_list(toolkit: str, node: Node, action: Action) -> bool:
+    if node.role != "combobox":
+        return False
+    # GTK 3 has the options as objects while the list is closed.
+    chooses = isinstance(action, SelectOption) and action.option is not None and toolkit != "gtk3"
+    return chooses or (isinstance(action, Expand) and action.to)
+
+
 class AtspiActor:
     """Acts on the objects that an observer sees.
 
     Args:
         observer: The observer of the same desktop; its connections are used.
+        may_open_lists: Whether lists of combo boxes may be opened, which take pointer and keyboard while they are open.
     """
 
     backend = "atspi"
 
-    def __init__(self, observer: Sight) -> None:
+    def __init__(self, observer: Sight, *, may_open_lists: bool = True) -> None:
         self._sight = observer
+        self._may_open_lists = may_open_lists
         #: When another action of an object counts again, in the loop's time; only what is still to come is kept.
         self._counts_again: dict[str, float] = {}
 
@@ -167,7 +177,12 @@ class AtspiActor:
     def route(self, action: Action, surface: Surface, node: Node | None) -> str | None:
         """Return the route this actor would take on an element, or None when it cannot act on it."""
         skill = _SKILLS.get(type(action))
-        return None if skill is None or node is None else skill.route(profile_for(surface).family, node, action)
+        if skill is None or node is None:
+            return None
+        family = profile_for(surface).family
+        if not self._may_open_lists and _opens_list(family, node, action):
+            return None
+        return skill.route(family, node, action)
 
     async def release_all(self) -> None:
         """Let go of everything held: accessibility holds nothing."""
