@@ -5,6 +5,7 @@ Guarantees:
 - What was counted survives a restart: the claim's commit counts it, and a round ends by an operator's word only, never
   by ending the daemon.
 - What ended as a refusal is counted no more; a budget is of effects.
+- A clock that is set back gives no more minutes.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ class Budgets:
 
     def __init__(self, clock: Clock, journal: Journal | None = None) -> None:
         self._clock = clock
+        self._since_ms = clock.wall_ms() - clock.monotonic_ms()
         self._journal = journal
         self._spent: dict[str, Spent] = {}
         #: Principals whose round is on record.
@@ -62,7 +64,7 @@ class Budgets:
         """Return what would be spent with this operation; None where nothing is counted."""
         if ceiling is None or not rules.has_budget(ceiling):
             return None
-        now = self._clock.wall_ms()
+        now = self._now()
         before = self._spent.get(run.principal) or Spent(started_at_ms=now)
         try:
             return rules.check_budget(ceiling, before, risk=risk, now_ms=now)
@@ -132,7 +134,7 @@ class Budgets:
 
     def listed(self, ceilings: tuple[Ceiling, ...]) -> list[dict[str, Any]]:
         """Return what each principal has spent of what, and whether it is paused."""
-        now, found = self._clock.wall_ms(), []
+        now, found = self._now(), []
         for principal, spent in sorted(self._spent.items()):
             ceiling = rules.ceiling_of(ceilings, principal)
             if ceiling is None or not rules.has_budget(ceiling):
@@ -150,6 +152,10 @@ class Budgets:
                 }
             )
         return found
+
+    def _now(self) -> int:
+        """Return the time of the wall, and never less of it than passed since this run began."""
+        return max(self._clock.wall_ms(), self._since_ms + self._clock.monotonic_ms())
 
     async def _count(self, principal: str, started: int, which: int) -> int:
         if self._journal is None:

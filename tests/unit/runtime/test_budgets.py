@@ -45,6 +45,23 @@ async def test_minutes_are_over_at_the_minute() -> None:
     assert (await world.act("c")).error["details"] == {"budget": "minutes", "limit": 1}
 
 
+async def test_a_clock_that_is_set_back_gives_no_more_minutes() -> None:
+    class Clock(SettableClock):
+        behind = 0
+
+        def wall_ms(self) -> int:
+            return self.now - self.behind
+
+    clock = Clock()
+    world = World(clock=clock, config=Config(ceilings=(Ceiling(minutes_max=1),)))
+    await world.act("a")
+    clock.behind = 3_600_000
+    clock.now += 59_999
+    assert await done(world, "b") == ["succeeded"]
+    clock.now += 1
+    assert await done(world, "c") == ["refused"]
+
+
 async def test_a_restart_is_no_new_budget() -> None:
     world = world_of(operations_max=3, minutes_max=5)
     await done(world, "a", "b")
