@@ -655,6 +655,22 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         1,
+        "the yes to a plan covers its own steps only, each as it was shown",
+        (_APPROVALS + "test_a_plan_covers_no_other_step_no_other_order_and_no_other_id",),
+        Guard(
+            _CORE + "approval.py",
+            "    if index >= len(hashes) or not hmac.compare_digest(hashes[index], presentation_hash(presentation)):\n",
+            "    if index >= len(hashes):\n",
+        ),
+    ),
+    Claim(
+        1,
+        "of a plan nothing is begun before its yes",
+        (_APPROVALS + "test_a_form_is_asked_about_once_with_all_its_steps_and_then_done",),
+        Guard(_RUNTIME + "agent.py", "    if waits is not None:\n", "    if False:\n"),
+    ),
+    Claim(
+        1,
         "at level A a yes to anything consequential takes a key behind a passphrase",
         (_APPROVALS + "test_what_is_consequential_takes_a_key_behind_a_passphrase_and_a_no_does_not",),
         Guard(

@@ -194,17 +194,31 @@ def shown(pending: PendingApproval) -> list[Line]:
         ("element", what.element),
         ("around it", what.context),
         ("action", what.action),
-        *((f"  {name}", value) for name, value in sorted(what.parameters.items())),
+        *((f"  {name}", value) for name, value in sorted(what.parameters.items()) if not what.steps),
         ("risk", what.risk),
         ("categories", ", ".join(what.categories)),
         ("reason", what.reason),
-        ("steps", f"{len(what.steps)}" if what.steps else ""),
         ("needed", f"{pending.needed} people" if pending.needed > 1 else ""),
         ("hash", pending.presentation_hash),
     ]
     lines: list[Line] = [("bold", f"approval {pending.approval_id} (expires in {_left(pending)})")]
     lines += [f"{name:12} {value}" for name, value in facts if value not in ("", None)]
-    return lines + _difference(pending)
+    return lines + _steps(pending) + _difference(pending)
+
+
+def _steps(pending: PendingApproval) -> list[Line]:
+    """Return every step of a plan, in order."""
+    if not pending.presentation.steps:
+        return []
+    lines: list[Line] = ["steps"]
+    for number, step in enumerate(pending.presentation.parameters.get("steps", ()), 1):
+        lines.append(
+            f"  {number}. {step.get('action', '')}  {step.get('element', '')}  {step.get('context', '')}".rstrip()
+        )
+        lines += [f"       {name:10} {value}" for name, value in sorted(step.get("parameters", {}).items())]
+        if step.get("categories"):
+            lines.append(f"       {'categories':10} {', '.join(step['categories'])}")
+    return lines
 
 
 def _difference(pending: PendingApproval) -> list[Line]:

@@ -10,11 +10,12 @@ from __future__ import annotations
 import hmac
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Final, Literal
 
 from surehand import canonical, limits
 from surehand.core.authority import Verify
+from surehand.core.policy.model import RISKS
 from surehand.core.redaction import mask
 from surehand.errors import AuthorityDenied, InvalidRequest
 from surehand.model.actions import Action
@@ -23,6 +24,9 @@ from surehand.model.decision import PolicyInput
 from surehand.model.record import Record, check_identifier, check_range, to_value
 
 _PRESENTATION_DOMAIN: Final = "surehand/presentation/v1"
+_PLAN_DOMAIN: Final = "surehand/plan/v1"
+#: What is shown of each step of a plan; the rest is the plan's.
+_STEP_FIELDS: Final = ("action", "element", "context", "parameters", "risk", "categories", "action_hash")
 _ANSWER_DOMAIN: Final = b"surehand/approval-answer/v1\x00"
 
 #: Categories whose characters change what is seen without being seen: controls, formats (bidi, zero width, tags),
@@ -142,6 +146,49 @@ def present(
         crop_hash=crop_hash,
         steps=steps,
     )
+
+
+def present_plan(steps: Sequence[Presentation], *, reason: str) -> Presentation:
+    """Return what the approver of several steps in one window is shown: each of them, in order, as one question.
+
+    Args:
+        steps: As each alone would be shown, at least one.
+        reason: Why policy asks.
+    """
+    first, hashes = steps[0], tuple(presentation_hash(step) for step in steps)
+    listed = []
+    for step in steps:
+        value: dict[str, Any] = to_value(step)
+        listed.append({name: value[name] for name in _STEP_FIELDS if value.get(name)})
+    return Presentation(
+        principal=first.principal,
+        app=first.app,
+        place=first.place,
+        element=f"a plan of {len(steps)} steps",
+        context="",
+        action="batch",
+        parameters={"steps": listed},
+        risk=max((step.risk for step in steps), key=_risk_of),
+        categories=tuple(sorted({category for step in steps for category in step.categories})),
+        reason=shown(reason),
+        action_hash=canonical.hash_value(_PLAN_DOMAIN, list(hashes)),
+        steps=hashes,
+    )
+
+
+def _risk_of(risk: str) -> int:
+    return next(place for place, one in enumerate(RISKS) if one == risk)
+
+
+def step_of(presentation: Presentation, plan: PendingApproval, operation_id: str) -> int | None:
+    """Return which step of a plan an operation is: by its id and by everything that is shown of it; None if none."""
+    head, _, place = operation_id.rpartition(":")
+    if head != plan.operation_id or presentation.principal != plan.principal or not place.isdecimal():
+        return None
+    hashes, index = plan.presentation.steps, int(place)
+    if index >= len(hashes) or not hmac.compare_digest(hashes[index], presentation_hash(presentation)):
+        return None
+    return index
 
 
 def presentation_hash(presentation: Presentation) -> str:
@@ -305,9 +352,9 @@ def tally(
     return "waiting" if now_ms < pending.expires_at_ms else "unanswered"
 
 
-def use_key(approval_id: str) -> str:
-    """Return the key under which the journal counts the approval's one use."""
-    return f"approval/{approval_id}"
+def use_key(approval_id: str, step: int | None = None) -> str:
+    """Return the key under which the journal counts the one use of the approval, or of one step of a plan."""
+    return f"approval/{approval_id}" if step is None else f"approval/{approval_id}/{step}"
 
 
 def signature_bytes(text: str) -> bytes:

@@ -24,7 +24,7 @@ from surehand.model.record import to_value
 from surehand.model.request import Batch, Request
 from surehand.model.scene import Scene, Surface
 from surehand.model.verification import NoVerification
-from surehand.runtime import changes, contents, following, launched, picturing, pointed
+from surehand.runtime import changes, contents, following, launched, picturing, plans, pointed
 from surehand.runtime import params as p
 from surehand.runtime.asking import approval, human
 from surehand.runtime.doctoring import doctor
@@ -250,6 +250,9 @@ def _reply_value(reply: Reply) -> dict[str, Any]:
 
 async def batch(parts: Parts, session: Session, args: p.RunBatch) -> dict[str, Any]:
     """Run steps one after another until one does not succeed or the caller gives up (spec §5.5)."""
+    waits = await plans.agree(parts, session, args.batch)
+    if waits is not None:
+        return {"replies": [_reply_value(waits)], "stopped_by": waits.operation_id}
     seen = await changes.before(parts, session, args.batch.steps) if args.observe_after else None
     replies, stopped_by = await _run_steps(parts, session, args.batch)
     value: dict[str, Any] = {"replies": [_reply_value(reply) for reply in replies]}

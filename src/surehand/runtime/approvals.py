@@ -18,22 +18,23 @@ import secrets
 from collections import Counter, OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any
 
 from surehand import canonical, limits
 from surehand.core import approval as rules
 from surehand.core import standing as standing_rules
 from surehand.core.approvers import Approvers, is_recorded, since_asked
 from surehand.core.authority import Verify
-from surehand.core.history import APPROVAL_REQUESTED, APPROVED, DENIED, operation_stream
+from surehand.core.history import APPROVAL_REQUESTED, APPROVED, operation_stream
 from surehand.core.lifecycle import Gate, Happening
 from surehand.errors import ApprovalDenied, ApprovalUnanswered, InvalidRequest, TooLarge
 from surehand.model.approval import ApprovalAnswer, PendingApproval, Presentation
 from surehand.model.authority import StandingGrant
 from surehand.model.decision import Decision, PolicyInput
-from surehand.model.events import Event, NewEvent
+from surehand.model.events import Event
 from surehand.model.record import to_value
 from surehand.ports import Clock, Journal
+from surehand.runtime import asked as events_of
 from surehand.runtime.kept import Kept, NothingKept
 from surehand.runtime.leave import Leave
 from surehand.runtime.notices import Notices
@@ -66,6 +67,8 @@ class Question:
     waiters: int = 0
     #: A claim is using the yes.
     taken: bool = False
+    #: Steps of a plan that have used the yes.
+    used: set[int] = field(default_factory=set)
     #: Looks at it when its time is over.
     timer: asyncio.TimerHandle | None = None
 
@@ -132,7 +135,7 @@ class Approvals:
         if state == "waiting":
             raise ApprovalNeeded(told(question.pending))
         await self._settle(run, question, state)
-        run.uses[rules.use_key(question.pending.approval_id)] = 1
+        run.uses[rules.use_key(question.pending.approval_id, run.plan_step)] = 1
         run.approval_id = question.pending.approval_id
         run.step(Happening.APPROVED)
         return self._clock.monotonic_ms() - started
@@ -141,10 +144,41 @@ class Approvals:
         shown = rules.present(document, run.request.action, reason=decision.reason, action_hash=run.action_hash)
         needed = decision.obligations.approvals_needed
         for question in self._questions.values():
+            step = rules.step_of(shown, question.pending, run.operation_id)
+            if step is not None and step not in question.used and question.pending.needed >= needed:
+                run.plan_step = step
+                return question
+        for question in self._questions.values():
             same = question.is_of(run) and question.pending.needed == needed
             if same and rules.still_covers(question.pending, shown):
                 return question
         return await self.put(shown, principal=run.principal, operation_id=run.operation_id, needed=needed)
+
+    async def plan(self, shown: Presentation, *, operation_id: str, needed: int) -> PendingApproval | None:
+        """Return the open question about a plan; None once it has its yes.
+
+        Raises:
+            ApprovalDenied, ApprovalUnanswered.
+        """
+        of = (shown.principal, operation_id, needed)
+        question = next(
+            (
+                one
+                for one in self._questions.values()
+                if (one.pending.principal, one.pending.operation_id, one.pending.needed) == of
+                and rules.still_covers(one.pending, shown)
+            ),
+            None,
+        )
+        if question is None:
+            question = await self.put(shown, principal=shown.principal, operation_id=operation_id, needed=needed)
+        state = rules.tally(question.answers, question.pending, now_ms=self._clock.wall_ms())
+        if state == "approved":
+            return None
+        if state != "waiting":
+            await self._end(question, state)
+            raise _unanswered(question.pending) if state == "unanswered" else _denied(question, shown.action)
+        return question.pending
 
     async def put(self, shown: Presentation, *, principal: str, operation_id: str, needed: int) -> Question:
         """Ask; whatever was asked about the same operation before has changed, and is void from now on.
@@ -173,8 +207,8 @@ class Approvals:
         try:
             # Beside the journal first: what the journal knows of, a restart must be able to show.
             await self._kept.put(pending, question.given)
-            void = [_ended(one.pending, "changed", now) for one in old if not one.denied]
-            await self._journal.append([*void, _requested(pending)])
+            void = [events_of.ended(one.pending, "changed", now) for one in old if not one.denied]
+            await self._journal.append([*void, events_of.requested(pending)])
         except BaseException:
             self._kept.forget(pending.approval_id)
             raise
@@ -275,7 +309,7 @@ class Approvals:
             # It stays until a claim uses it: an element that moved on after the yes is not asked about again.
             return
         await self._end(question, state)
-        raise _unanswered(question.pending) if state == "unanswered" else _denied(question, run)
+        raise _unanswered(question.pending) if state == "unanswered" else _denied(question, run.effect)
 
     # --- using a yes ------------------------------------------------------------------------------------------
 
@@ -297,7 +331,7 @@ class Approvals:
         state = rules.tally(question.answers, question.pending, now_ms=self._clock.wall_ms())
         if state == "denied":
             self._close(question, state)
-            raise _denied(question, run)
+            raise _denied(question, run.effect)
         if state != "approved" or not _enough(question.pending, run):
             raise _unanswered(question.pending)
         question.taken = True
@@ -309,13 +343,19 @@ class Approvals:
 
     def used(self, run: Run) -> None:
         """Forget every question about an operation that a claim has begun: there is nothing left to answer."""
+        plan = None if run.plan_step is None else self._questions.get(run.approval_id or "")
+        if plan is not None and run.plan_step is not None:
+            plan.taken = False
+            plan.used.add(run.plan_step)
+            if len(plan.used) == len(plan.pending.presentation.steps):
+                self._close(plan, "used")
         for question in [one for one in self._questions.values() if one.is_of(run)]:
             self._close(question, "used" if question.pending.approval_id == run.approval_id else "withdrawn")
 
     async def _end(self, question: Question, state: str) -> None:
         """Close a question; that nobody answered it is on record before it is forgotten."""
         if self._close(question, state) and state == "unanswered" and not question.answers:
-            await self._journal.append([_ended(question.pending, state, self._clock.wall_ms())])
+            await self._journal.append([events_of.ended(question.pending, state, self._clock.wall_ms())])
             self._kept.forget(question.pending.approval_id)
 
     def _close(self, question: Question, state: str) -> bool:
@@ -386,7 +426,7 @@ class Approvals:
         pending = question.pending
         self._approvers.check(answer, pending, self._verify, now_ms=self._clock.wall_ms())
         how = f"ed25519:{answer.key_id}"
-        events = [_answered(pending, answer, how, self._clock.wall_ms())]
+        events = [events_of.answered(pending, answer, how, self._clock.wall_ms())]
         grant = answer.standing
         if grant is not None:
             standing_rules.check_fits(grant, answer, pending, now_ms=self._clock.wall_ms())
@@ -454,63 +494,13 @@ class Approvals:
             for stream in await self._journal.streams_ending(kind, limit=limits.APPROVALS_OPEN_MAX):
                 last = (await self._events(stream))[-1].payload
                 if last.get("approval_id") not in self._questions:
-                    payload = {**_NOBODY, **{name: last[name] for name in _NAMED}, "how": "lost"}
-                    payload["answered_at_ms"] = self._clock.wall_ms()
-                    await self._journal.append([NewEvent(stream=stream, type=DENIED, actor="daemon", payload=payload)])
+                    await self._journal.append([events_of.lost(stream, last, self._clock.wall_ms())])
 
     async def _events(self, stream: str) -> list[Event]:
         found: list[Event] = []
         while page := await self._journal.stream(stream, after_version=len(found)):
             found.extend(page)
         return found
-
-
-_NAMED: Final = ("action_hash", "approval_id", "presentation_hash")
-#: What an end that nobody spoke says of who spoke.
-_NOBODY: Final[dict[str, Any]] = {"approver": "", "reason": ""}
-
-
-def _requested(pending: PendingApproval) -> NewEvent:
-    return _event(
-        pending,
-        APPROVAL_REQUESTED,
-        pending.principal,
-        {
-            "requested_at_ms": pending.requested_at_ms,
-            "expires_at_ms": pending.expires_at_ms,
-            "needed": pending.needed,
-        },
-    )
-
-
-def _answered(pending: PendingApproval, answer: ApprovalAnswer, how: str, now_ms: int) -> NewEvent:
-    kind = APPROVED if answer.answer == "approve" else DENIED
-    facts = {
-        "approver": answer.approver,
-        "how": how,
-        "answered_at_ms": now_ms,
-        "reason": answer.reason[: limits.REASON_CHARS_MAX],
-    }
-    return _event(pending, kind, answer.approver, facts)
-
-
-def _ended(pending: PendingApproval, how: str, now_ms: int) -> NewEvent:
-    """Return the event of an end that is neither a person's yes nor a no: unanswered, changed."""
-    return _event(pending, DENIED, "daemon", {**_NOBODY, "how": how, "answered_at_ms": now_ms})
-
-
-def _event(pending: PendingApproval, kind: str, actor: str, facts: dict[str, Any]) -> NewEvent:
-    return NewEvent(
-        stream=operation_stream(pending.principal, pending.operation_id),
-        type=kind,
-        actor=actor,
-        payload={
-            "action_hash": pending.presentation.action_hash,
-            "approval_id": pending.approval_id,
-            "presentation_hash": pending.presentation_hash,
-            **facts,
-        },
-    )
 
 
 def _enough(pending: PendingApproval, run: Run) -> bool:
@@ -530,7 +520,7 @@ def _gone(approval_id: str) -> ApprovalUnanswered:
     )
 
 
-def _denied(question: Question, run: Run) -> ApprovalDenied:
+def _denied(question: Question, effect: str) -> ApprovalDenied:
     denial = next(answer for answer in question.answers if answer.answer == "deny")
     return ApprovalDenied(
         "a person said no",
@@ -539,7 +529,7 @@ def _denied(question: Question, run: Run) -> ApprovalDenied:
             "approval_id": question.pending.approval_id,
             "approver": denial.approver,
             "operator_reason": denial.reason,
-            "effect": run.effect,
+            "effect": effect,
         },
     )
 

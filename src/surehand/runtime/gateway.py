@@ -161,21 +161,19 @@ class Gateway:
             for run in self._running.values()
         ]
 
-    async def propose(self, session: Session, request: Request) -> dict[str, Any]:
-        """Return what a host must sign: the action hash, the salt and the meaning, and what policy says now."""
+    async def foresee(self, session: Session, request: Request) -> tuple[Run, Decision]:
+        """Return what a request would be, and what policy says of it now; nothing is begun."""
         run = self._start(session, request, 0)
         run.aim = await self.resolver.look_up(session, request)
-        salt = self._hash(run, run.aim)
+        run.salt = self._hash(run, run.aim)
         run.document = self.facts.document(run)
         run.effect = run.document.action
-        decision = await self._decide(run, approved=False)
-        return {
-            "action_hash": run.action_hash,
-            "meaning": run.meaning,
-            "policy_generation": self.authority.policy_generation,
-            "decision": {"outcome": decision.outcome, "rule": decision.rule, "reason": decision.reason},
-            **({} if salt is None else {"salt": salt}),
-        }
+        return run, await self._decide(run, approved=False)
+
+    async def propose(self, session: Session, request: Request) -> dict[str, Any]:
+        """Return what a host must sign: the action hash, the salt and the meaning, and what policy says now."""
+        run, decision = await self.foresee(session, request)
+        return run.proposal(decision, self.authority.policy_generation)
 
     # --- one run ------------------------------------------------------------------------------------------------
 

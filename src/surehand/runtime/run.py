@@ -58,10 +58,14 @@ class Run:
     permit: Permit | None = None
     uses: dict[str, int] = field(default_factory=dict)
     approval_id: str | None = None
+    #: Which step of an approved plan it is.
+    plan_step: int | None = None
     standing: str | None = None
     before_hash: str | None = None
     after_hash: str | None = None
     secret: str | None = None
+    #: Of the action hash, where the action carries text.
+    salt: str | None = None
     #: The risk under which it counts against its principal's budget, from just before the claim on.
     counted: Risk | None = None
     #: The uses that the end of a refused claim must count, so that its budget is what it was.
@@ -126,6 +130,16 @@ class Run:
             )
         )
         return claimed
+
+    def proposal(self, decision: Decision, policy_generation: int) -> dict[str, Any]:
+        """Return what a host must sign, and what policy says of it."""
+        return {
+            "action_hash": self.action_hash,
+            "meaning": self.meaning,
+            "policy_generation": policy_generation,
+            "decision": {"outcome": decision.outcome, "rule": decision.rule, "reason": decision.reason},
+            **({} if self.salt is None else {"salt": self.salt}),
+        }
 
     def refusal(self) -> dict[str, str]:
         """Return what was refused, as far as it is known; no text of the request or of a screen."""

@@ -18,7 +18,7 @@ from surehand.cli import output
 from surehand.cli.app import build, split_json
 from surehand.cli.forms import FORMS
 from surehand.client.control import signed_answer
-from surehand.core.approval import Approver, answer_message, ask, check_answer, presentation_hash
+from surehand.core.approval import Approver, answer_message, ask, check_answer, present_plan, presentation_hash
 from surehand.core.approvers import standing_message
 from surehand.errors import AuthorityDenied
 from surehand.model.approval import ApprovalAnswer, PendingApproval, Presentation
@@ -466,6 +466,24 @@ def test_what_changed_since_a_yes_is_shown(desk: Desk, cli: Cli) -> None:
     assert "changed since it was approved as ap1, which is void" in shown
     assert "was button Pay 10\n" in shown
     assert "is  button Pay 9999\n" in shown
+
+
+def test_a_plan_is_shown_with_every_step(desk: Desk, cli: Cli) -> None:
+    steps = [
+        question(element=element, parameters=parameters, action=action).presentation
+        for element, parameters, action in (
+            ("text To", {"value": "carol \x1b[2J"}, "desktop.set_value"),
+            ("button Send", {}, "desktop.invoke"),
+        )
+    ]
+    plan = ask(
+        present_plan(steps, reason="sends"), approval_id="ap9", operation_id="o1", now_ms=question().requested_at_ms
+    )
+    answers(desk, approvals={"pending": [to_value(plan)]})
+    shown = cli("approvals", "show", "ap9").out
+    for text in ("a plan of 2 steps", "1. desktop.set_value  text To", "carol", "2. desktop.invoke  button Send"):
+        assert text in shown
+    assert "\x1b" not in shown
 
 
 def test_a_key_can_be_destroyed(cli: Cli, tmp_path: Path) -> None:

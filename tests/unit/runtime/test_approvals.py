@@ -16,11 +16,13 @@ from surehand.errors import AuthorityDenied, InvalidRequest, SurehandError, TooL
 from surehand.model.actions import SetValue
 from surehand.model.approval import PendingApproval
 from surehand.model.authority import StandingGrant
+from surehand.model.record import to_value
 from surehand.runtime.attending import Attending, line_of
 from surehand.runtime.kept import KeptFiles
+from surehand.runtime.session import Session
 from surehand.signing.ed25519 import SigningKey
 from surehand.testing.journals import FaultyJournal, MemoryJournal
-from surehand.testing.memory import button
+from surehand.testing.memory import button, field
 from surehand.testing.worlds import APPROVER_KEY, PLAIN_KEY, SECOND_KEY, World, signed_answer
 from tests.unit.runtime.test_attacks_people import ASK, Clock, held_world
 from tests.unit.runtime.test_attacks_reach import agent, host_of
@@ -479,3 +481,109 @@ async def test_all_agents_together_cannot_bury_an_operator(monkeypatch: pytest.M
     assert reply.error is not None
     assert reply.error["code"] == "too_large"
     assert world.app.effects == []
+
+
+# --- one form -------------------------------------------------------------------------------------------------------
+
+
+FORM = [field("to", "To", ""), field("sum", "Amount", ""), button("send", "Send")]
+ASK_ALL = ASK.replace('["desktop.invoke"]', '["desktop.invoke", "desktop.set_value"]')
+
+
+class Form:
+    """A form of three steps, presented as a batch of one agent."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.host = host_of(world)
+        self.session: Session
+
+    async def open(self) -> Form:
+        self.session = await agent(self.host)
+        return self
+
+    async def send(self, amount: str = "10", operation_id: str = "form") -> list[dict[str, Any]]:
+        actions: list[dict[str, Any]] = [
+            {"kind": "set_value", "value": "carol"},
+            {"kind": "set_value", "value": amount},
+            {"kind": "invoke"},
+        ]
+        steps = [
+            {
+                "operation_id": "x",
+                "action": action,
+                "target": {"kind": "element", **to_value(await self.world.ref(handle, self.session))},
+            }
+            for handle, action in zip(("to", "sum", "send"), actions, strict=True)
+        ]
+        batch = {"operation_id": operation_id, "steps": steps}
+        found = await self.host.call(self.session, "batch", {"batch": batch})
+        replies: list[dict[str, Any]] = found["replies"]
+        return replies
+
+
+async def test_a_form_is_asked_about_once_with_all_its_steps_and_then_done() -> None:
+    form = await Form(World(FORM, policy=ASK_ALL)).open()
+    (reply,) = await form.send()
+    assert (reply["status"], reply["approval"]["steps"]) == ("approval_required", 3)
+    assert form.world.app.effects == []
+    (pending,) = form.world.approvals.pending()
+    shown = pending.presentation
+    assert [(step["action"], step["element"]) for step in shown.parameters["steps"]] == [
+        ("desktop.set_value", "text To"), ("desktop.set_value", "text Amount"), ("desktop.invoke", "button Send"),
+    ]  # fmt: skip
+    assert shown.parameters["steps"][1]["parameters"] == {"value": "10"}
+    assert "send_publish" in shown.categories
+    await form.world.answer(pending)
+    replies = await form.send()
+    assert [one["status"] for one in replies] == ["succeeded"] * 3
+    assert form.world.approvals._questions == {}
+    assert all(one["replayed"] for one in await form.send())
+    assert len(form.world.app.effects) == 3
+
+
+async def test_a_plan_covers_no_other_step_no_other_order_and_no_other_id() -> None:
+    form = await Form(World(FORM, policy=ASK_ALL)).open()
+    await form.send("10")
+    (pending,) = form.world.approvals.pending()
+    await form.world.answer(pending)
+    assert (await form.send("10", "other"))[0]["status"] == "approval_required"
+    # A step of the plan's own by its id, and another by what it does.
+    other = SetValue(value="9999")
+    target = await form.world.ref("sum", form.session)
+    request = await form.world.request("form:1", action=other, target=target)
+    reply = await form.world.gateway.act(form.session, request)
+    assert reply.status == "approval_required"
+    (changed,) = await form.send("9999")
+    assert changed["status"] == "approval_required"
+    assert form.world.app.effects == []
+    void = form.world.approvals.pending()[-1]
+    assert (void.replaces, void.replaces_approved) == (pending.approval_id, True)
+
+
+async def test_a_step_of_a_plan_is_done_once_over_a_restart() -> None:
+    form = await Form(World(FORM, policy=ASK_ALL)).open()
+    await form.send()
+    (pending,) = form.world.approvals.pending()
+    await form.world.answer(pending)
+    again = await Form(await form.world.restart()).open()
+    for _ in range(2):
+        assert [one["status"] for one in await again.send()] == ["succeeded"] * 3
+    assert len(form.world.app.effects) == 3
+
+
+async def test_a_no_to_a_plan_does_none_of_it() -> None:
+    form = await Form(World(FORM, policy=ASK_ALL)).open()
+    await form.send()
+    (pending,) = form.world.approvals.pending()
+    await form.world.answer(pending, "deny", reason="not carol")
+    with pytest.raises(SurehandError, match="a person said no"):
+        await form.send()
+    assert form.world.app.effects == []
+
+
+async def test_one_step_that_needs_a_person_is_asked_about_by_itself() -> None:
+    form = await Form(World(FORM)).open()
+    replies = await form.send()
+    assert [one["status"] for one in replies] == ["succeeded", "succeeded", "approval_required"]
+    assert form.world.approvals.pending()[0].presentation.steps == ()

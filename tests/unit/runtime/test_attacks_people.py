@@ -17,7 +17,7 @@ from surehand.model.authority import Grant, SignedGrant, StandingGrant
 from surehand.model.record import to_value
 from surehand.model.request import Request
 from surehand.model.targets import NoTarget
-from surehand.runtime.approvals import _answered
+from surehand.runtime.asked import answered
 from surehand.runtime.config import Config
 from surehand.runtime.recovery import recover
 from surehand.signing.ed25519 import SigningKey
@@ -114,7 +114,7 @@ async def test_an_approval_event_after_a_claim_does_not_keep_recovery_from_endin
     assert (await world.act("op")).status == "outcome_unknown"
     journal.reopen()
     late = signed_answer(pending, now_ms=world.clock.wall_ms())
-    await world.journal.append([_answered(pending, late, "ed25519:late", world.clock.wall_ms())])
+    await world.journal.append([answered(pending, late, "ed25519:late", world.clock.wall_ms())])
     later = await world.restart()
     assert (await later.gateway.act(later.session, await later.request("op"))).status == "outcome_unknown"
     assert len(world.app.effects) == 1
