@@ -26,8 +26,10 @@ _COLOURS: Final = {
 _ROW: Final = "border:0;padding:1px 12px 1px 0;vertical-align:top;text-align:left"
 
 
-#: Draw nothing although their category says letter or symbol.
-_BLANK: Final = frozenset("\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
+#: Draw nothing although their category says letter, mark or symbol; variation selectors but for those of emoji.
+_BLANK: Final = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0") | {
+    chr(code) for codes in ((0x180B, 0x1810), (0xFE00, 0xFE0E), (0xE0100, 0xE01F0)) for code in range(*codes)
+}
 _BREAKS: Final = frozenset({"Zl", "Zp"})
 
 

@@ -21,8 +21,11 @@ _NAMED: Final = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"
 _HIDDEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 #: Joiners that Persian, Indic scripts and emoji need to be written correctly; they move nothing.
 _JOINERS: Final = "\u200c\u200d"
-#: Draw nothing although their category says letter: Hangul and Khmer fillers, the Braille blank.
-_BLANK: Final = "\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0"
+#: Draw nothing although their category says letter or mark: fillers, the Braille blank, and variation selectors, in a
+#: row of which any text can be hidden. The two that choose between text and picture stay: emoji are written with them.
+_BLANK: Final = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0") | {
+    chr(code) for codes in ((0x180B, 0x1810), (0xFE00, 0xFE0E), (0xE0100, 0xE01F0)) for code in range(*codes)
+}
 
 
 def _spelled(character: str) -> str:
