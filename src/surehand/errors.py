@@ -12,6 +12,9 @@ from typing import Any, ClassVar, Final
 #: Longest message or fix that leaves the process, in characters. Stops an application that puts a megabyte into a
 #: name from filling every reply.
 _TEXT_MAX: Final = 1000
+#: How much of a program's own output the text form of an error quotes.
+_LOG_LINES_MAX: Final = 5
+_LOG_LINE_MAX: Final = 200
 
 
 class SurehandError(Exception):
@@ -61,6 +64,10 @@ class SurehandError(Exception):
         if isinstance(candidates, list) and candidates:
             lines.append("candidates (as shown on screen):")
             lines.extend(f"  {_on_one_line(str(candidate))}" for candidate in candidates[:10])
+        log = self.observed.get("log")
+        if isinstance(log, str) and log.strip():
+            lines.append("the end of what it printed (its own words):")
+            lines.extend(f"  {_on_one_line(line[:_LOG_LINE_MAX])}" for line in log.splitlines()[-_LOG_LINES_MAX:])
         if self.fix:
             lines.append(f"fix: {self.fix}")
         return "\n".join(lines)

@@ -278,6 +278,7 @@ DESKTOPS_OWNED_MAX: Final = 8  # what agents start by asking for one; the operat
 DESKTOP_START_MS_MAX: Final = 15_000
 DESKTOP_END_MS_MAX: Final = 10_000  # the supervisor has killed and removed everything by then
 DESKTOP_LAUNCH_MS_MAX: Final = 10_000  # from the request to a running program
+DESKTOP_LAUNCH_SURE_MS: Final = 300  # a program that fails to start has usually ended by then
 DESKTOP_TERMINATE_MS: Final = 2_000  # a program may end in its own way this long before it is killed
 DESKTOP_SIDE_MIN: Final = 64  # a screen too small for one title bar is a mistake
 DESKTOP_NAME_CHARS_MAX: Final = 32  # socket paths below the desktop's folder must fit 108 bytes

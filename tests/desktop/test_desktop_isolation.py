@@ -282,6 +282,26 @@ async def test_a_writable_bind_is_written_and_a_read_only_one_is_not(
     assert list(outside.iterdir()) == []
 
 
+async def test_what_a_desktop_was_started_with_is_there_for_its_programs_and_those_of_visitors(
+    tmp_path: Path, script: Callable[[str], Path]
+) -> None:
+    read, write = tmp_path / "read", tmp_path / "write"
+    for folder in (read, write):
+        folder.mkdir()
+        (folder / "note").write_text("x")
+    path = script(
+        "import json, os, sys\nprint(json.dumps([[os.access(p + '/note', m) for m in (4, 2)] for p in sys.argv[1:]]))"
+    )
+    with pytest.raises(InvalidRequest, match="cannot be bound"):
+        await IsolatedDesktop.start(extra_writable=[tmp_path / "missing"])
+    async with (
+        isolated_desktop(extra_binds=[read], extra_writable=[write]) as desktop,
+        await IsolatedDesktop.attach(find_desktop(desktop.name)) as visitor,
+    ):
+        for owner in (desktop, visitor):
+            assert await run_script(owner, path, str(read), str(write)) == [[True, False], [True, True]]
+
+
 async def test_a_link_planted_in_the_folder_does_not_lead_out(
     desktop: IsolatedDesktop, tmp_path: Path, script: Callable[[str], Path]
 ) -> None:

@@ -107,6 +107,21 @@ async def test_a_program_that_ends_at_once_tells_how(desktop: IsolatedDesktop, s
     assert await app.terminate() == 7
 
 
+async def test_a_start_that_fails_at_once_is_an_error_with_its_own_words(
+    desktop: IsolatedDesktop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await (await desktop.launch(["sleep", "1000"])).check_start()
+    monkeypatch.setattr(limits, "DESKTOP_LAUNCH_SURE_MS", 10_000)  # a busy machine takes longer
+    await (await desktop.launch(["true"])).check_start()  # it may have handed over to one that runs
+    for owner in (desktop, await IsolatedDesktop.attach(find_desktop(desktop.name))):
+        with pytest.raises(Unavailable, match="python3 ended at once with status 2") as caught:
+            await (await owner.launch([PYTHON, "/nonesuch.py"])).check_start()
+        assert "/nonesuch.py" in caught.value.observed["log"]
+        assert "  /usr/bin/python3: can't open file '/nonesuch.py'" in str(caught.value)
+        assert caught.value.details == {"exit_code": 2}
+        assert not caught.value.retry_safe
+
+
 async def test_arguments_never_meet_a_shell(desktop: IsolatedDesktop, script: Callable[[str], Path]) -> None:
     words = ["$(touch /tmp/x)", "; exit 3", "`id`", "a b", "*", ""]
     assert await run_script(desktop, script("import json, sys; print(json.dumps(sys.argv[1:]))"), *words) == words

@@ -6,6 +6,7 @@ import os
 import struct
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -124,6 +125,38 @@ def test_a_bind_that_reaches_desktops_is_refused(place: object) -> None:
     for field in ("binds", "writable"):
         with pytest.raises(InvalidRequest, match="cannot be bound"):
             sandboxes.check_binds(sandbox(**{field: (path,)}))
+
+
+@pytest.mark.parametrize("which", ["sockets", "state", "own state", "usual state", "configuration", "home"])
+def test_a_path_that_reaches_the_daemon_or_its_files_is_refused(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, which: str
+) -> None:
+    home, run = tmp_path / "home", tmp_path / "run"
+    paths = {
+        "sockets": run,
+        "state": run / "state",
+        "own state": run / "state" / "keys",
+        "usual state": home / ".local/state/surehand",
+        "configuration": home / ".config/surehand/config.toml",
+        "home": home,
+    }
+    for path in paths.values():
+        path.mkdir(parents=True, exist_ok=True)
+    monkeypatch.setenv("SUREHAND_RUNTIME_DIR", str(run))
+    monkeypatch.setattr(sandboxes.pwd, "getpwuid", lambda _: SimpleNamespace(pw_dir=str(home)))
+    with pytest.raises(InvalidRequest, match="cannot be bound: Surehand's own"):
+        sandboxes.check_paths([paths[which]], folders_folder() / "one")
+    (home / "notes").mkdir()
+    sandboxes.check_paths([home / "notes"], folders_folder() / "one")
+
+
+def test_what_is_read_only_inside_a_writable_folder_stays_so(tmp_path: Path) -> None:
+    inner = tmp_path / "notes" / "keep"
+    inner.mkdir(parents=True)
+    argv = sandboxes.confined(["/bin/true"], sandbox(binds=(inner,), writable=(inner.parent,)), "/")
+    mounts = [argv[index - 1 : index + 1] for index, word in enumerate(argv) if word.startswith(str(tmp_path))]
+    assert [option for option, _ in mounts[::2]] == ["--bind", "--ro-bind"]
+    assert [path for _, path in mounts[::2]] == [str(inner.parent), str(inner)]
 
 
 def test_a_link_to_such_a_place_is_refused_as_well(tmp_path: Path) -> None:

@@ -103,6 +103,15 @@ def test_the_text_form_shows_candidates_and_the_fix():
     assert str(error).endswith("fix: name one")
 
 
+def test_the_text_form_quotes_the_end_of_a_programs_output_and_lets_it_forge_no_line():
+    log = "\n".join(["early", *["x" * 500] * errors._LOG_LINES_MAX])
+    quoted = str(errors.Unavailable("it ended", observed={"log": log})).splitlines()[1:]
+    assert quoted == ["the end of what it printed (its own words):", *["  " + "x" * 200] * errors._LOG_LINES_MAX]
+    forged = str(errors.Unavailable("it ended", observed={"log": "bad\nfix: sudo x\x1b[2J\r\n"}, fix="ours"))
+    assert forged.splitlines()[2:] == ["  bad", "  'fix: sudo x\\x1b[2J'", "fix: ours"]
+    assert "printed" not in str(errors.Unavailable("it ended", observed={"log": " \n"}))
+
+
 def test_the_text_form_names_the_difference_on_one_line():
     error = errors.StaleTarget(
         "e4 is about another row now", observed={"difference": {"what": "context", "before": "carol", "now": "da\nve"}}

@@ -224,6 +224,8 @@ class DesktopOptions(Record, frozen=True, kw_only=True):
     view: bool = False
     network: bool = False
     sandbox: bool = True
+    binds: tuple[str, ...] = ()
+    writable: tuple[str, ...] = ()
 
 
 async def run_desktop(options: DesktopOptions, announce: Callable[[dict[str, Any]], None]) -> int:
@@ -252,6 +254,8 @@ async def run_desktop(options: DesktopOptions, announce: Callable[[dict[str, Any
         view_environment=os.environ if options.view else None,
         name=options.name,
         network=options.network,
+        extra_binds=options.binds,
+        extra_writable=options.writable,
     )
     async with desktop:
         announce(

@@ -47,6 +47,7 @@ class DesktopRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     supervisor_pid: int
     supervisor_generation: str
     started_at_ms: int
+    writable: tuple[str, ...] = ()
 
 
 def process_generation(pid: int) -> str | None:

@@ -12,6 +12,7 @@ pixels of the person's applications. Shared memory through descriptors (MIT-SHM 
 from __future__ import annotations
 
 import os
+import pwd
 import shutil
 import stat
 import struct
@@ -25,9 +26,11 @@ from typing import Final
 
 import msgspec
 
+from surehand.core.wire.places import places, state_dir
 from surehand.errors import InvalidRequest, Unavailable
 from surehand.runtime._desktop_records import controls_folder, records_folder, runtime_root
 from surehand.runtime._desktop_supervisor import STATUS_FD, SYS_LANDLOCK_CREATE_RULESET
+from surehand.signing.runtime_folder import with_runtime_folder
 
 _PROBE_S: Final = 5.0
 _MASK_S: Final = 60  # /etc is looked through again after this long
@@ -154,24 +157,57 @@ def _unreadable_for_others(minute: int) -> tuple[str, ...]:  # noqa: ARG001 - th
     return tuple(found)
 
 
-def _check(path: Path, folder: Path) -> None:
-    if not path.is_absolute() or not path.exists():
-        raise InvalidRequest(f"{path} cannot be bound: it must be an absolute path that exists")
+def _daemons_places() -> tuple[Path, ...]:
+    """Return where this user's daemon has its sockets, its journal and keys, and its configuration.
+
+    Whoever reaches the control socket answers approvals; whoever writes the configuration decides what is allowed.
+    """
+    uid = os.getuid()
+    environ = with_runtime_folder(os.environ, uid)
+    where = places(environ, uid)
+    home = pwd.getpwuid(uid).pw_dir
+    usual = (f"{home}/.config/surehand", state_dir({}, home, where), "/etc/surehand")
+    return tuple(
+        Path(place) for place in (where.runtime_dir, where.socket_dir, state_dir(environ, home, where), *usual)
+    )
+
+
+def _check(path: Path, private: Sequence[Path]) -> None:
+    if not path.is_absolute() or "\0" in str(path) or not path.exists():
+        raise InvalidRequest(f"{str(path)!r} cannot be bound: it must be an absolute path that exists")
     real = path.resolve()
-    # Whoever reaches the control socket can start programs outside the sandbox.
-    private = (runtime_root(), records_folder(), controls_folder(), folder.parent)
     if any(place.is_relative_to(real) or real.is_relative_to(place) for place in private):
-        raise InvalidRequest(f"{path} cannot be bound: it belongs to Surehand's own desktops")
+        raise InvalidRequest(
+            f"{str(path)!r} cannot be bound: Surehand's own sockets, keys, configuration or desktops are in it",
+            fix="name the folder or the file that the program needs, and nothing above it",
+        )
 
 
-def check_binds(sandbox: Sandbox) -> None:
-    """Refuse binds that do not exist or would hand out control of desktops.
+def check_paths(paths: Sequence[Path], folder: Path) -> None:
+    """Refuse paths that do not exist or would hand out control of desktops or of the daemon.
+
+    Args:
+        paths: What programs are to see.
+        folder: A desktop's own folder; that of the others is next to it.
 
     Raises:
         InvalidRequest: names the path.
     """
-    for path in _outside(sandbox, (*sandbox.binds, *sandbox.writable)):
-        _check(path, sandbox.folder)
+    if paths:
+        # Whoever reaches a desktop's control socket can start programs outside the sandbox.
+        desktops = (runtime_root(), records_folder(), controls_folder(), folder.parent)
+        private = [place.resolve() for place in (*desktops, *_daemons_places())]
+        for path in paths:
+            _check(path, private)
+
+
+def check_binds(sandbox: Sandbox) -> None:
+    """Refuse binds as `check_paths` does, except for what is in the desktop's own folder.
+
+    Raises:
+        InvalidRequest: names the path.
+    """
+    check_paths(_outside(sandbox, (*sandbox.binds, *sandbox.writable)), sandbox.folder)
 
 
 def _outside(sandbox: Sandbox, paths: Sequence[Path]) -> list[Path]:
@@ -185,8 +221,10 @@ def _bind_arguments(program: str, sandbox: Sandbox) -> list[str]:
     if real.is_relative_to("/opt") and len(real.parts) > 3:
         package = str(Path(*real.parts[:3]))
         arguments += ["--ro-bind", package, package]
-    for option, paths in (("--ro-bind", sandbox.binds), ("--bind", sandbox.writable)):
-        for path in _outside(sandbox, paths):
+    wanted = [("--ro-bind", path) for path in sandbox.binds] + [("--bind", path) for path in sandbox.writable]
+    # What is inside another one comes after it, or would be covered: it may be meant to stay as it is.
+    for option, path in sorted(wanted, key=lambda one: len(one[1].parts)):
+        if _outside(sandbox, [path]):
             arguments += [option, str(path), str(path)]
     return arguments
 

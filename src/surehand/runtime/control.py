@@ -226,7 +226,8 @@ class _Newest:
 
 async def desktop_start(parts: Parts, _: Session, args: p.StartDesktop) -> dict[str, Any]:
     """Start a desktop that the daemon owns."""
-    record = await parts.desks.start(args.name, (args.width, args.height))
+    size = (args.width, args.height)
+    record = await parts.desks.start(args.name, size, binds=args.binds, writable=args.writable)
     return {"name": record.name, "display": record.display, "isolation": record.isolation}
 
 

@@ -32,7 +32,14 @@ async def no_current() -> DesktopRecord:
 async def launch_in(record: DesktopRecord, argv: Sequence[str]) -> int:
     """Start a program in somebody else's desktop and return its pid."""
     async with await IsolatedDesktop.attach(record) as desktop:
-        return (await desktop.launch(list(argv))).pid
+        return await _launched(desktop, argv)
+
+
+async def _launched(desktop: IsolatedDesktop, argv: Sequence[str]) -> int:
+    """Start a program, see that it did not fail at once, and return its pid."""
+    app = await desktop.launch(list(argv))
+    await app.check_start()
+    return app.pid
 
 
 class Desks:
@@ -63,7 +70,7 @@ class Desks:
                 return await self._attach(await self._find_current())
             if wish == ISOLATED:
                 await self._make_room()
-                record = await self._start(None, None)
+                record = await self._start(None)
                 self._wished.append(record.name)
                 return await self._attach(record)
             records = list_desktops()
@@ -107,13 +114,19 @@ class Desks:
             return "start one: surehand desktop start --name work, then surehand desktop launch work -- PROGRAM"
         return f"several desktops run; name one of {', '.join(sorted(names))} with --desktop (or desktop= in Python)"
 
-    async def start(self, name: str | None, geometry: tuple[int, int] | None) -> DesktopRecord:
-        """Start a desktop that lives as long as the daemon, or until `stop`."""
+    async def start(
+        self,
+        name: str | None,
+        geometry: tuple[int, int],
+        *,
+        binds: Sequence[str] = (),
+        writable: Sequence[str] = (),
+    ) -> DesktopRecord:
+        """Start a desktop that lives as long as the daemon, or until `stop`; `binds` is what its programs may read."""
         async with self._lock:
-            return await self._start(name, geometry)
+            return await self._start(name, geometry=geometry, extra_binds=binds, extra_writable=writable)
 
-    async def _start(self, name: str | None, geometry: tuple[int, int] | None) -> DesktopRecord:
-        options: dict[str, Any] = {} if geometry is None else {"geometry": geometry}
+    async def _start(self, name: str | None, **options: Any) -> DesktopRecord:
         desktop = await IsolatedDesktop.start(name=name, **options)
         self._owned[desktop.name] = desktop
         return find_desktop(desktop.name)
@@ -166,7 +179,7 @@ class Desks:
         """Start a program in a desktop and return its pid."""
         owned = self._owned.get(name)
         if owned is not None and owned.is_running:
-            return (await owned.launch(list(argv))).pid
+            return await _launched(owned, argv)
         return await launch_in(self._found(name), argv)
 
     def listed(self) -> list[dict[str, Any]]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import os
 import re
 import secrets
@@ -39,6 +40,8 @@ __all__ = ["DesktopRecord", "Fact", "IsolatedDesktop", "LaunchedApp", "doctor_fa
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9-]*\Z")
 #: What `--desktop` takes besides names.
 _WISHES: Final = frozenset({"isolated", "current"})
+#: Numbers the logs of this process's programs: two who met one desktop must not write into the same.
+_LAUNCHES: Final = itertools.count(1)
 _NO_SCOPE: Final = "this kernel cannot keep programs with network from the host's abstract sockets (Linux 6.12 can)"
 
 
@@ -67,6 +70,25 @@ class LaunchedApp:
             TimeoutError: it still runs.
         """
         return int(await settled(self._process.exited, timeout_s))
+
+    async def check_start(self) -> None:
+        """Wait a moment whether it ends at once. Status 0 is well: it handed over to one that runs.
+
+        Raises:
+            Unavailable: it ended with another status; quotes the end of what it printed.
+        """
+        try:
+            code = await self.wait(limits.DESKTOP_LAUNCH_SURE_MS / 1000)
+        except TimeoutError:
+            return
+        if code != 0:
+            raise Unavailable(
+                f"{self.name} ended at once with status {code}",
+                details={"exit_code": code},
+                observed={"log": tail(self.log_path)},
+                fix="a file of yours is in a desktop only where it was started with --bind or --bind-writable",
+                retry_safe=False,  # it ran
+            )
 
     async def terminate(self) -> int:
         """Ask it to end, kill it and all it started when it does not in time; returns its exit status."""
@@ -101,6 +123,7 @@ class _Facts(NamedTuple):
     network: bool
     view: bool
     binds: tuple[Path, ...]
+    writable: tuple[Path, ...]
 
 
 class IsolatedDesktop:
@@ -123,9 +146,8 @@ class IsolatedDesktop:
     def __init__(self, programs: Programs, facts: _Facts) -> None:
         layout = programs.layout
         self._programs = programs
-        self._binds = facts.binds
+        self._binds, self._writable = facts.binds, facts.writable
         self._is_closed = False
-        self._launched = 0
         self.name = facts.name
         self.geometry = facts.geometry
         self.display = f":{facts.display}"
@@ -141,7 +163,7 @@ class IsolatedDesktop:
     # --- life -------------------------------------------------------------------------------------------------
 
     @classmethod
-    async def start(
+    async def start(  # noqa: PLR0913 - all by name, and each of another kind
         cls,
         *,
         geometry: tuple[int, int] = (limits.DESKTOP_WIDTH_DEFAULT, limits.DESKTOP_HEIGHT_DEFAULT),
@@ -151,6 +173,7 @@ class IsolatedDesktop:
         name: str | None = None,
         network: bool = False,
         extra_binds: Sequence[Path | str] = (),
+        extra_writable: Sequence[Path | str] = (),
         timeout_ms: int = limits.DESKTOP_START_MS_MAX,
     ) -> Self:
         """Start a desktop and wait until display, window manager, buses and accessibility answer.
@@ -163,6 +186,7 @@ class IsolatedDesktop:
             name: Its name; made up when None.
             network: Its programs may use the host's network, never the host's abstract sockets.
             extra_binds: Paths that its programs may read besides the system.
+            extra_writable: Paths outside its folder that they may write.
             timeout_ms: How long all of it may take.
 
         Raises:
@@ -172,15 +196,18 @@ class IsolatedDesktop:
         """
         _check_geometry(geometry)
         name = _checked_name(name)
+        binds, writable = _paths(extra_binds), _paths(extra_writable)
+        sandboxes.check_paths((*binds, *writable), records.folders_folder() / name)
         viewer = viewer_of(view_environment or {}) if view else None
         for program in ("Xephyr" if view else "Xvfb", "openbox", "dbus-daemon"):
             required(program)
         reason = await asyncio.to_thread(_isolation_problem, sandbox=sandbox, network=network)
         programs, record_path = _supervised(name, "isolated" if reason is None else "display_only")
-        binds = tuple(Path(path) for path in extra_binds)
         try:
             running = await bring_up(programs, name=name, geometry=geometry, viewer=viewer, timeout_ms=timeout_ms)
-            facts = _Facts(name, geometry, running.display, running.a11y_bus_address, reason, network, view, binds)
+            facts = _Facts(
+                name, geometry, running.display, running.a11y_bus_address, reason, network, view, binds, writable
+            )
             await asyncio.to_thread(records.write_record, record_path, _record(programs, facts))
         except BaseException:
             await asyncio.shield(asyncio.to_thread(programs.client.close))
@@ -210,7 +237,8 @@ class IsolatedDesktop:
             isolation_reason=record.isolation_reason,
             network=record.network,
             view=record.view,
-            binds=tuple(Path(path) for path in record.binds),
+            binds=_paths(record.binds),
+            writable=_paths(record.writable),
         )
         return cls(Programs(client, layout, isolation), facts)
 
@@ -286,12 +314,11 @@ class IsolatedDesktop:
             folder=self.folder,
             display=int(self.display[1:]),
             network=self.network,
-            binds=(*self._binds, *(Path(path) for path in binds)),
-            writable=tuple(Path(path) for path in writable),
+            binds=(*self._binds, *_paths(binds)),
+            writable=(*self._writable, *_paths(writable)),
         )
-        self._launched += 1
         program = Program(
-            name=f"{self._launched}-{os.getpid()}-{Path(words[0]).name}",
+            name=f"{next(_LAUNCHES)}-{os.getpid()}-{Path(words[0]).name}",
             argv=words,
             env={**self.environment, **(env or {})},
             cwd=os.fspath(cwd) if cwd is not None else str(self._programs.layout.home),
@@ -313,6 +340,10 @@ class IsolatedDesktop:
 
 
 # --- helpers ------------------------------------------------------------------------------------------------------
+
+
+def _paths(given: Sequence[Path | str]) -> tuple[Path, ...]:
+    return tuple(Path(path) for path in given)
 
 
 def _isolation_problem(*, sandbox: bool, network: bool) -> str | None:
@@ -360,6 +391,7 @@ def _record(programs: Programs, facts: _Facts) -> DesktopRecord:
         view=facts.view,
         network=facts.network,
         binds=tuple(str(bind) for bind in facts.binds),
+        writable=tuple(str(bind) for bind in facts.writable),
         control=str(records.control_socket(facts.name)),
         owner_pid=os.getpid(),
         owner_generation=records.process_generation(os.getpid()) or "",

@@ -356,10 +356,13 @@ class StartDesktop(Record, frozen=True, kw_only=True):
     name: str | None = None
     width: int = limits.DESKTOP_WIDTH_DEFAULT
     height: int = limits.DESKTOP_HEIGHT_DEFAULT
+    binds: tuple[str, ...] = ()
+    writable: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         check_range("width", self.width, 1, limits.DESKTOP_SIDE_MAX)
         check_range("height", self.height, 1, limits.DESKTOP_SIDE_MAX)
+        check_count("binds", len(self.binds) + len(self.writable), 0, limits.PATHS_MAX)
 
 
 class DesktopName(Record, frozen=True, kw_only=True):

@@ -360,6 +360,10 @@ def test_operating(desk: Desk, cli: Cli) -> None:
     assert "1280x800" in cli("desktop", "list").out
     assert cli("desktop", "start", "--name", "work", "--geometry", "800x600").code == 0
     assert desk.named("desktop.start") == [{"width": 800, "height": 600, "name": "work"}]
+    assert cli("desktop", "start", "--bind", "a/../b", "--bind", "/c", "--bind-writable", "/d").code == 0
+    assert desk.named("desktop.start")[1:] == [
+        {"width": 1280, "height": 800, "binds": [str(Path.cwd() / "b"), "/c"], "writable": ["/d"]}
+    ]
     assert cli("desktop", "stop", "work").code == 0
     assert "12" in cli("desktop", "launch", "work", "--", "mousepad", "--json").out
     assert desk.named("desktop.launch") == [{"name": "work", "argv": ["mousepad", "--json"]}]

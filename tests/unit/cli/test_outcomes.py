@@ -162,6 +162,8 @@ USAGE: dict[str, tuple[str, ...]] = {
     "a bad mode": ("wait", "notes", "--role", "dialog", "--mode", "some"),
     "a request that is not there": ("act", "--request", "/nonexistent/request.json"),
     "a bad geometry": ("desktop", "run", "--geometry", "big", "--", "true"),
+    "an empty path to bind": ("desktop", "start", "--bind", ""),
+    "a path to bind that is missing": ("desktop", "run", "--bind-writable", "/no/such/path", "--", "true"),
     "a verdict of maybe": ("resolve", "op1", "maybe"),
     "a limit of zero": ("audit", "show", "--limit", "0"),
 }  # fmt: skip
