@@ -31,9 +31,9 @@ class Screenshot(Where, frozen=True, kw_only=True):
     region: Annotated[
         tuple[int, int, int, int] | None, brief("x, y, width, height in the window, or the desktop", "array")
     ] = None
-    desktop: Annotated[bool, Meta(description="everything instead of a window")] = False
+    desktop: Annotated[bool, Meta(description="everything")] = False
     monitor: Annotated[str | None, Meta(description="one of the desktop's")] = None
-    marks: Annotated[bool, Meta(description="draw labels on what can be acted upon")] = False
+    marks: Annotated[bool, Meta(description="draw labels into it")] = False
     format: Format = "jpeg"
     quality: Annotated[int, Meta(ge=1, le=100)] = 75
     max_edge: Annotated[int, Meta(ge=limits.PICTURE_EDGE_MIN, le=limits.DESKTOP_SIDE_MAX)] = limits.PICTURE_EDGE_DEFAULT

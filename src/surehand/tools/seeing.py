@@ -39,7 +39,7 @@ class Observe(Where, frozen=True, kw_only=True):
     app: Annotated[str | None, Meta(description="or its application; default: the window seen last")] = None
 
     scope: Annotated[str | None, Meta(description="only what is inside this element, whole")] = None
-    full: Annotated[bool, Meta(description="the whole text again instead of what changed")] = False
+    full: Annotated[bool, Meta(description="the whole text again")] = False
     max_nodes: Annotated[int, Meta(ge=1, le=limits.RENDER_NODES_MAX)] = limits.RENDER_NODES_DEFAULT
     max_tokens: Annotated[
         Annotated[int, Meta(ge=limits.RENDER_TOKENS_MIN, le=limits.RENDER_TOKENS_MAX)] | None,
