@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from surehand.testing.terminal import terminal
+
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
 #: Those that need a desktop with an editor in it; the others bring their own.
@@ -70,7 +72,12 @@ def test_getting_started_works_block_by_block(somebody: dict[str, str]) -> None:
     lines = [text if kind == "sh" else f"python3 - <<'END'\n{text}END\n" for kind, text in blocks]
     # Desktops of one user have names of their own; somebody else may have taken this one.
     script = re.sub(r"\bplay\b", f"started-{secrets.token_hex(3)}", "".join(lines))
-    said = run(somebody, "bash", "-euo", "pipefail", "-c", script)
+    with terminal(["bash", "-euo", "pipefail", "-c", f'cd "$HOME"\n{script}'], env=somebody, piped=True) as shell:
+        for prompt in ("assphrase", "Again: ", "assphrase"):
+            shell.expect(prompt, seconds=60)
+            shell.type("correct horse\n")
+        code, said = shell.result(seconds=60)
+    assert code == 0, f"{said}\n{shell.shown}"
     for words in (
         "verified via atspi",
         "the stored outcome of this id",
