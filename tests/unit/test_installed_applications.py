@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from surehand import limits
-from surehand.adapters.process import APPLICATIONS, ProcessActor, application_of, installed_command
+from surehand.adapters.process import APPLICATIONS, ProcessActor, application_of, installed_command, missing
 from surehand.errors import AppNotFound, UnsupportedAction
 from surehand.model.actions import App
 from surehand.runtime.compose import root_surface
@@ -183,3 +183,29 @@ def test_an_application_that_was_put_into_a_home_is_none(tmp_path: Path, monkeyp
     assert application_of("planted-here") is None
     assert application_of("planted-here", [planted]) == "org.example.notes.desktop"
     assert all(folder.is_relative_to("/usr") for folder in APPLICATIONS)
+
+
+@pytest.mark.parametrize(
+    ("name", "close"),
+    [
+        ("notes", None),
+        ("/opt/nothing", None),
+        ("org.example.notes.desktop", None),
+        ("notess", ("notes",)),
+        ("Notes", ("notes",)),
+        ("readme", ()),
+        ("nonesuch", ()),
+        ("org.example.note.desktop", ("org.example.notes.desktop",)),
+        ("notes.desktop", ()),
+        ("a\x00b", ()),
+        ("n" * 5_000, ()),
+        ("\udcff", ()),
+    ],
+)
+def test_a_name_of_nothing_is_told_from_what_may_be_launched(
+    tmp_path: Path, name: str, close: tuple[str, ...] | None
+) -> None:
+    install(tmp_path, NOTES.format("notes"))
+    for program, mode in (("notes", 0o755), ("readme", 0o644)):
+        (tmp_path / program).touch(mode)
+    assert missing(name, f"{tmp_path}/none:{tmp_path}", [tmp_path / "none", tmp_path]) == close

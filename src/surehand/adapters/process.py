@@ -3,14 +3,18 @@
 Never a shell: a name and arguments, or the id of an installed application. What it started dies with the desktop.
 Whatever ends in `.desktop` is such an id and nothing else, because policy takes it for one: it is looked up among the
 system's applications, never run as a path, and never found in a folder that a program could write. A plain word that is
-the whole command of exactly one of them is another name of it, before policy is asked (`application_of`).
+the whole command of exactly one of them is another name of it, before policy is asked (`application_of`). A name that
+nothing here has is told from the others by `missing`, so that nobody is asked about it.
 """
 
 from __future__ import annotations
 
 import asyncio
+import difflib
 import itertools
+import os
 import re
+import shutil
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Final
@@ -33,6 +37,9 @@ _ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*\.desktop")
 #: A word of an `Exec` line: quoted, where a backslash escapes, or plain.
 _WORD: Final = re.compile(r'"((?:[^"\\]|\\.)*)"|([^\s"]+)')
 _CODE: Final = re.compile(r"%(.)")
+#: How alike a name has to be to be offered instead, and how many are.
+_ALIKE: Final = 0.7
+_OFFERED_MAX: Final = 5
 
 
 class ProcessActor:
@@ -116,6 +123,42 @@ def application_of(program: str, folders: Sequence[Path] = APPLICATIONS) -> str 
         if not hidden and len(command) == 1 and command[0] in {program, *(f"{path}/{program}" for path in _PROGRAMS)}:
             found.append(desktop_id)
     return found[0] if len(found) == 1 and len(ids) <= limits.DESKTOP_ENTRIES_MAX else None
+
+
+def missing(name: str, path: str, folders: Sequence[Path] = APPLICATIONS) -> tuple[str, ...] | None:
+    """Return what comes close to a name that nothing here has; None where it may be launched.
+
+    Args:
+        name: A plain name, or the id of an application. Only a launch says what is behind the path of a file.
+        path: Where the desktop looks for programs.
+        folders: Where the system installs applications.
+    """
+    if not name or "/" in name:
+        return None
+    if name.endswith(_SUFFIX):
+        if _ID.fullmatch(name) and any((folder / name).is_file() for folder in folders):
+            return None
+        return _close(name.removesuffix(_SUFFIX), [one.name for folder in folders for one in _listed(folder)])
+    if shutil.which(name, path=path) is not None:
+        return None
+    return _close(name, [one for folder in path.split(":") for one in _programs(folder, name[0])])
+
+
+def _programs(folder: str, first: str) -> list[str]:
+    """Return the programs of a folder with this first letter: most folders hold thousands."""
+    try:
+        with os.scandir(folder) as found:
+            alike = [one for one in found if one.name[0].lower() == first.lower()]
+            return [one.name for one in alike if one.is_file() and os.access(one.path, os.X_OK)]
+    except OSError:
+        return []
+
+
+def _close(name: str, known: Sequence[str]) -> tuple[str, ...]:
+    by_word = {one.removesuffix(_SUFFIX).lower(): one for one in sorted(known)}
+    word = name[: limits.NAME_CHARS_MAX].lower()
+    alike = difflib.get_close_matches(word, by_word, n=_OFFERED_MAX, cutoff=_ALIKE)
+    return tuple(by_word[one] for one in alike)
 
 
 def _listed(folder: Path) -> list[Path]:

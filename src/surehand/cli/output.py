@@ -2,7 +2,8 @@
 
 Guarantees:
 - With `--json` standard output holds exactly one envelope, `{"ok":true,"data":…}` or `{"ok":false,"error":{…}}`, and
-  `ok` is true exactly when the exit code is 0.
+  `ok` is true exactly when the exit code is 0. One command is an exception: `desktop run` ends with the exit status of
+  its program, and its `ok` says that the desktop ran.
 - Nothing that came from a screen can steer a terminal: control and formatting characters are written out.
 - Colours and progress appear on terminals only, and never with NO_COLOR or in JSON.
 """

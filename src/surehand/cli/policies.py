@@ -109,8 +109,12 @@ def check(file: FileArgument = None, engine: EngineOption = None, config: Config
         lines += _checked(shadow)
     if found.get("reload_failed"):
         lines.append(("bad", f"the running daemon keeps an earlier policy: {found['reload_failed']}"))
-    lines += [f"{key:14} {found[key]}" for key in ("config", "authority", "trust_level", "approvers") if key in found]
-    _given(found, lines, good=found["ok"] and (not shadow or shadow["ok"]))
+    if "config" in found:
+        there = "" if found["exists"] else " (not there, so the defaults hold)"
+        lines.append(f"{'config':14} {found['config']}{there}")
+    lines += [f"{key:14} {found[key]}" for key in ("authority", "trust_level", "approvers") if key in found]
+    good = found["ok"] and (not shadow or shadow["ok"])
+    _given(found, lines, good=good, fix="correct what problems name, then check again")
 
 
 def _checked(found: dict[str, Any]) -> list[Line]:
@@ -171,7 +175,8 @@ def try_cases(
     ]
     lines.append(f"{len(results) - len(failed)} of {len(results)} cases as expected")
     value = {"passed": len(results) - len(failed), "failed": len(failed), "cases": [to_value(one) for one in results]}
-    _given(value, lines, good=not failed)
+    fix = "look at the cases that did not pass: correct the policy, or what they expect"
+    _given(value, lines, good=not failed, code="verification_failed", fix=fix)
 
 
 # --- explain --------------------------------------------------------------------------------------------------------
@@ -227,12 +232,14 @@ def _explain_operation(operation_id: str, principal: str | None) -> None:
         events = control.call("audit.show", wanted)["events"]
         revision = control.call("policy").get("revision")
     decided = [one for one in events if one["type"] in ("operation.claimed.v1", "operation.refused.v1")]
-    if not decided:
+    found = [_decision_of(one) for one in decided] or _asked_of(events)
+    if not found:
         raise InvalidRequest("the journal has no decision about that operation", fix="`surehand audit show` lists them")
-    found = [_decision_of(one) for one in decided]
     lines: list[Line] = []
     for one in found:
-        lines.append(("bold", f"{one['outcome']} by {one['rule'] or 'no rule'}: {one['reason']}"))
+        # A question holds why policy asks, and the rule only once it is decided.
+        by = "" if one["gate"] == "approval" and not one["rule"] else f" by {one['rule'] or 'no rule'}"
+        lines.append(("bold", f"{one['outcome']}{by}: {one['reason']}"))
         lines.append(f"  {one['effect']} in {one['app'] or 'no application'} for {one['principal']}")
         if one["answered"]:
             lines.append(f"  {one['answered']}")
@@ -263,6 +270,33 @@ def _decision_of(event: dict[str, Any]) -> dict[str, Any]:
         "answered": answered,
         "seq": event["seq"],
     }
+
+
+def _asked_of(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return what policy said of an operation that is not decided yet: that a person has to answer, and why."""
+    answers = {"operation.approved.v1": "approved, and not done yet", "operation.denied.v1": "denied"}
+    ended = {one["payload"].get("approval_id"): answers[one["type"]] for one in events if one["type"] in answers}
+    found = []
+    for one in events:
+        if one["type"] != "operation.approval_requested.v1":
+            continue
+        payload = one["payload"]
+        shown, approval_id = payload.get("presentation") or {}, payload.get("approval_id", "")
+        found.append(
+            {
+                "outcome": "require_approval",
+                "rule": "",
+                "reason": shown.get("reason", ""),
+                "revision": "",
+                "effect": shown.get("action", ""),
+                "app": shown.get("app", ""),
+                "principal": one["actor"],
+                "gate": "approval",
+                "answered": f"approval {approval_id}: {ended.get(approval_id, 'nobody has answered yet')}",
+                "seq": one["seq"],
+            }
+        )
+    return found
 
 
 # --- translate ------------------------------------------------------------------------------------------------------
@@ -366,7 +400,8 @@ def reload() -> None:
     if found["reloaded"]:
         out().data(found, f"generation {found['generation']}, revision {found['revision']}")
         return
-    _given(found, [("bad", f"the policy in force stays: {found['reload_failed']}")], good=False)
+    lines: list[Line] = [("bad", f"the policy in force stays: {found['reload_failed']}")]
+    _given(found, lines, good=False, fix="`surehand policy check` names the place")
 
 
 # --- shared ---------------------------------------------------------------------------------------------------------
@@ -385,17 +420,20 @@ def _read(name: str) -> str:
         with Path(name).open("rb") as file:
             return file.read(POLICY_BYTES_MAX + 1).decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise InvalidRequest(f"{name} cannot be read: {error}") from error
+        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise InvalidRequest(f"{name} cannot be read: {why}", fix="name a text file that is there") from error
 
 
-def _given(value: dict[str, Any], lines: list[Line], *, good: bool) -> None:
+def _given(
+    value: dict[str, Any], lines: list[Line], *, good: bool, fix: str, code: str = PolicyDenied.default_code
+) -> None:
     """Give a result that is an answer either way; the exit code says which."""
     if good:
         out().data(value, lines)
         return
     if out().as_json:
         # The answer is in the details; whoever reads JSON goes by `ok`, as whoever reads exit codes does.
-        raise PolicyDenied("this policy is not as it should be", code="invalid_request", details=value)
+        raise PolicyDenied("this policy is not as it should be", code=code, fix=fix, details=value)
     out().data(value, lines)
     raise Finished(EXIT_REFUSED)
 

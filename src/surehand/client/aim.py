@@ -113,7 +113,7 @@ class Aim:
             lines = [describe(match, titles.get(match["surface"])) for match in found[:_CANDIDATES_MAX]]
             return AmbiguousTarget(
                 f"{most}{len(found)} elements match {self}",
-                fix="say more: a name, a context, or a parent" + (", or name one of the windows" if titles else ""),
+                fix=_telling_apart(found, several_windows=bool(titles)),
                 observed={"candidates": lines},
             )
         if enabled and "enabled" not in found[0].get("states", ()):
@@ -268,9 +268,17 @@ def describe(match: dict[str, Any], window: str | None = None) -> str:
         parts.append(f'in "{match["context"]}"')
     if "enabled" not in match.get("states", ()):
         parts.append("(disabled)")
+    if "showing" not in match.get("states", ("showing",)):
+        parts.append("hidden")
     if window is not None:
         parts.append(f'of window {match["surface"]} "{window}"')
     return " ".join(part for part in parts if part)
+
+
+def _telling_apart(found: list[dict[str, Any]], *, several_windows: bool) -> str:
+    fix = "say more: a name, a context, or a parent" + (", or name one of the windows" if several_windows else "")
+    hidden = sum("showing" not in match.get("states", ("showing",)) for match in found)
+    return f'{fix}; {{"state":{{"showing":true}}}} leaves out what is hidden' if 0 < hidden < len(found) else fix
 
 
 def _shown(part: Filter) -> str:

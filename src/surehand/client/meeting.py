@@ -35,7 +35,9 @@ def meet(places: Places, role: Role, *, start: bool) -> socket.socket:
         found = _connect(places, path)
     if found is None:
         raise Unavailable(
-            "no daemon answers", fix="start it with `surehand serve`", details={"runtime_dir": places.runtime_dir}
+            "no daemon answers",
+            fix="start it with `surehand serve`; commands that look or act start one by themselves",
+            details={"runtime_dir": places.runtime_dir},
         )
     return found
 

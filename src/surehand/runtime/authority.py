@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+import msgspec
+
 from surehand import limits
 from surehand.core import authority as rules
 from surehand.core.policy.categories import effective_risk
@@ -22,11 +24,14 @@ from surehand.ports import Clock
 from surehand.runtime.budgets import Budgets
 from surehand.runtime.config import Config
 from surehand.runtime.current import check_not_the_persons
+from surehand.runtime.launched import check_there
 from surehand.runtime.policies import Policies
 from surehand.runtime.run import Run
 from surehand.runtime.session import Session
 
 _READ_DECISIONS_MAX: Final = 1_000
+#: All that agents are told of a policy that cannot be used.
+_UNUSABLE: Final = "the policy cannot be used, so everything is denied"
 
 
 class Authority:
@@ -63,6 +68,7 @@ class Authority:
         Raises:
             AuthorityDenied: also while the desktop is handed over to a person.
             UnsupportedAction: it needs what a person has in hand; nobody is asked for an approval that changes nothing.
+            AppNotFound: it would launch what is not there.
             BudgetExhausted: the principal is paused, and nobody is worn out for what would be refused at the claim.
         """
         run.session.check_not_handed_over()
@@ -89,6 +95,8 @@ class Authority:
                 risk=risk,
             )
         self.budgets.check(run, ceiling, risk)
+        # Last: whoever may launch nothing learns nothing of what is installed.
+        check_there(run.session, request.action)
         return rules.capped_deadline_ms(request.deadline_ms, granted, wall)
 
     def _ceiling(self, principal: str) -> rules.Ceiling | None:
@@ -117,8 +125,12 @@ class Authority:
     async def decide(self, document: PolicyInput, decision_id: str) -> Decision:
         """Ask policy, with and without what was observed."""
         if self.policies is None:
-            return decide(self._policy, document, decision_id)
-        return await self.policies.decide(document, decision_id)
+            decision = decide(self._policy, document, decision_id)
+        else:
+            decision = await self.policies.decide(document, decision_id)
+        # Where the fault is, is the operator's to know: the log, doctor and `surehand policy check` tell.
+        is_closed = self.policy.closed is not None and decision.rule == "closed"
+        return msgspec.structs.replace(decision, reason=_UNUSABLE) if is_closed else decision
 
     def check_usable(self) -> None:
         """Refuse where the operator's policy cannot be used: a list of nothing would say that nothing runs.
@@ -130,7 +142,7 @@ class Authority:
             self.policies.look()
         if self.policy.closed is not None:
             raise PolicyDenied(
-                "the policy cannot be used, so everything is denied",
+                _UNUSABLE,
                 gate="policy",
                 fix="ask the operator, to whom `surehand policy check` names the place",
                 details={"rule": "closed"},

@@ -6,6 +6,7 @@ Promises that nothing is served before the journal was verified and what the las
 from __future__ import annotations
 
 import asyncio
+import functools
 import os
 import pwd
 import tempfile
@@ -17,7 +18,7 @@ from surehand.adapters.atspi.acting import AtspiActor
 from surehand.adapters.atspi.identity import identify
 from surehand.adapters.atspi.observer import AtspiObserver
 from surehand.adapters.journal_sqlite import SqliteJournal
-from surehand.adapters.process import ProcessActor, application_of
+from surehand.adapters.process import ProcessActor, application_of, missing
 from surehand.adapters.x11.actor import X11Actor
 from surehand.adapters.x11.bare import BareWindows
 from surehand.adapters.x11.interruptions import X11Interruptions
@@ -33,6 +34,7 @@ from surehand.errors import InvalidRequest
 from surehand.model.events import NewEvent
 from surehand.model.scene import AppIdentity, LiveNode, Surface
 from surehand.ports import Clock, Herald, PolicyEngine
+from surehand.runtime._desktop_folder import PATH as PROGRAMS_PATH
 from surehand.runtime.approvals import Approvals
 from surehand.runtime.authority import Authority
 from surehand.runtime.budgets import Budgets
@@ -346,6 +348,7 @@ async def open_desk(record: DesktopRecord, clock: Clock) -> Desk:
 
     desk.actors = (AtspiActor(observer), pointer, ProcessActor(launch))
     desk.application_of = application_of
+    desk.missing = functools.partial(missing, path=PROGRAMS_PATH)
     desk.closers += [guard.close, pointer.close]
     return desk
 

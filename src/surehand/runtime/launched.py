@@ -9,18 +9,22 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from surehand import limits
-from surehand.model.actions import App
+from surehand.core.lifecycle import Gate
+from surehand.errors import AppNotFound
+from surehand.model.actions import Action, App
 from surehand.model.outcome import Reply
 from surehand.model.request import Request
 from surehand.model.scene import Surface
-from surehand.runtime.parts import Parts
 from surehand.runtime.scenes import desk_of
 from surehand.runtime.session import Session, has_ended
+
+if TYPE_CHECKING:
+    from surehand.runtime.parts import Parts
 
 #: An application says what is in a window a moment after it is on the screen, and no event of the screen tells that.
 _LOOK_MS: Final = 100
@@ -43,6 +47,26 @@ async def by_id(session: Session, request: Request) -> Request:
     if found is None:
         return request
     return msgspec.structs.replace(request, action=msgspec.structs.replace(action, name=found))
+
+
+def check_there(session: Session, action: Action) -> None:
+    """Refuse to launch what is not there, before policy and any person is asked about it.
+
+    Raises:
+        AppNotFound: a plain name of no program and no installed application; what comes close is in `observed`.
+    """
+    if not isinstance(action, App) or action.op != "launch" or session.desk is None:
+        return
+    close = session.desk.missing(action.name)
+    if close is None:
+        return
+    other = "name one of the candidates" if close else "name a program of this desktop, such as mousepad"
+    raise AppNotFound(
+        f"there is no program or installed application {action.name[: limits.NAME_CHARS_MAX]!r}",
+        gate=Gate.AUTHORITY,
+        fix=f"{other}, or a file of /usr/share/applications",
+        observed={"candidates": list(close)} if close else None,
+    )
 
 
 async def window_of(parts: Parts, session: Session, known: frozenset[str], reply: Reply) -> None:

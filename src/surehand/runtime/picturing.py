@@ -7,11 +7,13 @@ place in it means what it showed there (see `sights`). On request it also tells 
 from __future__ import annotations
 
 import base64
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from surehand.core.release import is_secret
 from surehand.core.scene.marks import Marks, marks_of
-from surehand.errors import CaptureUnavailable, InvalidRequest
+from surehand.errors import CaptureUnavailable, InvalidRequest, PolicyDenied
 from surehand.model.record import to_value
 from surehand.model.scene import Bounds, Capture, Scene
 from surehand.ports import Screen
@@ -31,7 +33,9 @@ async def screenshot(parts: Parts, session: Session, args: p.TakePicture) -> dic
     if screen is None:
         raise CaptureUnavailable("this desktop gives no pictures", fix="surehand doctor")
     if args.is_desktop:
-        return await _of_desktop(parts, session, screen, args)
+        parts.authority.check_usable()
+        with _untold():
+            return await _of_desktop(parts, session, screen, args)
     if args.settle and args.surface is not None:
         await _come_to_rest(parts, session, args)
     scene, index = await element_of(parts, session, args, places=True)
@@ -62,6 +66,21 @@ async def _come_to_rest(parts: Parts, session: Session, args: p.TakePicture) -> 
 
 def _secrets(scene: Scene) -> list[Bounds | None]:
     return [node.bounds for node in scene.tree.nodes if is_secret(node)]
+
+
+@contextmanager
+def _untold() -> Iterator[None]:
+    """Say of a closed window only that there is one: nobody named it, and its rule may name it."""
+    try:
+        yield
+    except PolicyDenied as error:
+        if str(error.details.get("rule", "")).startswith("engine."):
+            raise  # an engine that failed closed nothing
+        raise PolicyDenied(
+            "a window in the picture is closed to reading",
+            gate="policy",
+            fix="take a picture of one window by its name, or ask the operator",
+        ) from None
 
 
 async def _of_desktop(parts: Parts, session: Session, screen: Screen, args: p.TakePicture) -> dict[str, Any]:

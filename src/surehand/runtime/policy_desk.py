@@ -28,6 +28,7 @@ from surehand.runtime.policies import Policies
 from surehand.runtime.policy_source import Ruling, data_text, load_vocabulary, open_ruling
 
 _SUFFIXES: Final = {".toml": "builtin", ".rego": "rego", ".cedar": "cedar"}
+_WRITE_ONE: Final = "name a file that can be read; `surehand policy init` writes one"
 #: A plain read, which every policy should have an answer to.
 _PROBE: Final[dict[str, Any]] = {
     "principal": "uid:0",
@@ -57,6 +58,8 @@ def choice_of(config: Path, file: str | None, engine: str | None) -> PolicyChoic
         return choice if engine is None else convert(PolicyChoice, {**to_value(choice), "engine": engine})
     path = Path(file).absolute()
     guessed = "rego" if path.is_dir() else _SUFFIXES.get(path.suffix)
+    if not path.exists():
+        raise InvalidRequest(f"{path} is not there", fix=_WRITE_ONE)
     if engine is None and guessed is None:
         raise InvalidRequest(f"{path}: a policy ends in .toml, .rego or .cedar", fix="name the engine with --engine")
     return convert(PolicyChoice, {"engine": engine or guessed, "file": str(path)})
@@ -101,7 +104,8 @@ def _check_rules(path: Path) -> tuple[list[dict[str, Any]], list[dict[str, Any]]
     try:
         text = path.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise InvalidRequest(f"{path}: the policy cannot be read: {error}") from error
+        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise InvalidRequest(f"{path}: the policy cannot be read: {why}", fix=_WRITE_ONE) from error
     rules, problems = examine(text)
     if problems:
         return [_told(one) for one in problems], [], len(rules)

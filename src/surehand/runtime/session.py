@@ -58,6 +58,8 @@ class Desk:
     taken_from: dict[str, str] = field(default_factory=dict)
     #: The id of the installed application that a plain program name stands for, None where it stands for none.
     application_of: Callable[[str], str | None] = lambda _: None
+    #: What comes close to the name of a program that is not there, None where it may be launched.
+    missing: Callable[[str], tuple[str, ...] | None] = lambda _: None
     #: Only of applications that something waits for or acts on now.
     _app_turns: WeakValueDictionary[int, asyncio.Lock] = field(default_factory=WeakValueDictionary)
     _owners: dict[str, Observer] = field(default_factory=dict)

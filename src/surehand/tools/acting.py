@@ -144,7 +144,7 @@ async def launch_app(context: Context, args: LaunchApp) -> Answer:
         operation_id=args.operation_id, deadline_ms=args.deadline_ms, reconciles=args.reconciles, image=args.image
     )
     answer = await run(context, terms, deed_of("launch_app", args))
-    if answer.is_error and answer.data["error"]["code"] == "app_not_found":
+    if answer.is_error and answer.data["error"]["code"] == "app_not_found" and "fix" not in answer.data["error"]:
         fix = "name a program of this desktop, such as mousepad, or a file of /usr/share/applications"
         answer.data["error"] = {**answer.data["error"], "message": "there is no such program", "fix": fix}
         return Answer(answer.data, f"app_not_found: there is no such program\nfix: {fix}", is_error=True)

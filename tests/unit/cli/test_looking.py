@@ -77,3 +77,10 @@ def test_what_aims_at_no_window_is_among_the_capabilities(desk: Desk, cli: Cli) 
     answering(desk, capabilities={"desktop": "d", "isolation": "isolated", "desktop_actions": [launch], "surfaces": {}})
     line = next(line for line in cli("capabilities").out.splitlines() if "process.launch" in line)
     assert line.startswith("(desktop)")
+
+
+def test_a_query_says_what_is_hidden(desk: Desk, cli: Cli) -> None:
+    desk.matches = [[match("e1"), match("e2", states=["enabled", "visible"])]]
+    shown, hidden = cli("query", "notes", "--role", "button").out.splitlines()
+    assert "hidden" not in shown
+    assert hidden.endswith(" hidden")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -194,6 +195,19 @@ def test_json_may_stand_anywhere(desk: Desk, cli: Cli, where: tuple[str, ...]) -
 def test_a_json_after_two_dashes_belongs_to_the_program(desk: Desk, cli: Cli) -> None:
     assert cli("act", "launch", "--", "jq", "--json").code == 0
     assert desk.acts[0]["action"]["arguments"] == ["--json"]
+
+
+def test_a_program_of_a_desktop_of_its_own_gives_the_exit_code_and_ok_says_that_the_desktop_ran(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from surehand.daemon import entry
+
+    async def run(*_: Any) -> int:
+        return 1
+
+    monkeypatch.setattr(entry, "run_desktop", run)
+    said = cli("--json", "desktop", "run", "--", "/bin/false")
+    assert (said.code, json.loads(said.out)) == (1, {"ok": True, "data": {"exit_code": 1}})
 
 
 def test_every_error_class_has_an_exit_code() -> None:

@@ -12,8 +12,9 @@ from surehand.core.policy.toml_rules import read_rules
 from surehand.core.policy.warnings import warnings_of
 from surehand.model.events import Event
 from tests.unit.cli.conftest import Cli, cli
+from tests.unit.client.conftest import Desk, desk
 
-__all__ = ["cli"]
+__all__ = ["cli", "desk"]
 
 
 def rule(name: str, effect: str = "allow", more: str = "", **match: object) -> str:
@@ -343,3 +344,52 @@ def test_the_configured_policy_and_the_one_that_is_tried_are_both_checked(tmp_pa
     assert said.code == 1
     assert f"{tmp_path}/policy.toml: 1 rules" in said.out
     assert f"{tmp_path}/tried.toml:7:1: rule b: colour is no part of a rule" in said.out
+
+
+def test_a_policy_that_is_not_as_it_should_be_has_one_code_one_exit_code_and_a_fix(file, cli: Cli):
+    broken = cli("policy", "check", file("version = "), "--json")
+    assert (broken.code, broken.error["code"]) == (1, "policy_denied")
+    assert broken.error["fix"]
+    failing = cli("policy", "test", file(OFFICE, "cases.toml"), file(policy(), "p.toml"), "--json")
+    assert (failing.code, failing.error["code"]) == (1, "verification_failed")
+    assert failing.error["details"]["failed"] > 0
+    assert failing.error["fix"]
+
+
+@pytest.mark.parametrize("words", [("check", "{}"), ("check", "{}.toml"), ("test", "{}"), ("explain", "{}")])
+def test_a_file_that_is_not_there_is_named_once_with_a_fix(words, tmp_path, cli: Cli):
+    missing = str(tmp_path / "none")
+    said = cli("policy", *(word.format(missing) for word in words), "--json")
+    assert (said.code, said.error["code"]) == (2, "invalid_request")
+    assert said.error["message"].count(missing) == 1
+    assert "Errno" not in said.error["message"]
+    assert said.error["fix"]
+
+
+def test_a_configuration_that_is_not_there_is_said_to_be_missing(tmp_path, cli: Cli):
+    tmp_path.chmod(0o700)
+    assert "(not there, so the defaults hold)" in cli("policy", "check", "--config", f"{tmp_path}/config.toml").out
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [(None, "nobody has answered yet"), ("approved", "approved, and not done yet"), ("denied", "denied")],
+)
+def test_an_operation_that_waits_for_a_person_is_explained_by_its_question(desk: Desk, cli: Cli, answer, told):
+    shown = {"reason": "it deletes", "action": "desktop.invoke", "app": "exe:/usr/bin/mousepad"}
+    kinds = ["operation.approval_requested.v1", *([] if answer is None else [f"operation.{answer}.v1"])]
+    events = [
+        {"type": kind, "actor": "uid:7", "seq": seq, "payload": {"approval_id": "ap1", "presentation": shown}}
+        for seq, kind in enumerate(kinds)
+    ]
+    answers = {"audit.show": {"events": events}, "policy": {"revision": "r"}}
+    for method, value in answers.items():
+
+        async def say(*_: object, value: object = value) -> object:
+            return value
+
+        desk.script[method] = say
+    said = cli("policy", "explain", "--operation", "op1")
+    assert said.code == 0
+    assert said.out.startswith("require_approval: it deletes\n  desktop.invoke in exe:/usr/bin/mousepad for uid:7\n")
+    assert f"approval ap1: {told}" in said.out

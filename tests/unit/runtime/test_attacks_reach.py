@@ -447,6 +447,22 @@ async def test_a_window_nobody_could_look_at_is_covered_in_a_picture_of_the_desk
     assert covered(answer, (5, 5), (70, 30), (70, 12), (95, 95)) == [False, True, True, False]
 
 
+async def test_a_picture_of_the_desktop_says_that_a_closed_window_is_in_it_and_not_which() -> None:
+    world = World(policy=CLOSED.replace('"closed"', '"not-the-vault"'))
+    world.desk.screen = Screen(world)  # type: ignore[assignment]
+    host = host_of(world)
+    session = await agent(host)
+    with pytest.raises(PolicyDenied, match="a window in the picture is closed to reading") as refused:
+        await host.call(session, "screenshot", {})
+    told = json.dumps(refused.value.to_value())
+    assert all(word not in told for word in ("vault", "memory", world.app.surface.surface_id))
+    assert refused.value.fix
+    # Of a window that the session names itself, the rule is told.
+    with pytest.raises(PolicyDenied, match="closes this application") as named:
+        await host.call(session, "screenshot", {"surface": world.app.surface.surface_id})
+    assert named.value.details == {"rule": "not-the-vault"}
+
+
 async def test_a_read_whose_output_needs_a_yes_is_not_given_out() -> None:
     world = World(policy=CLOSED.replace('"deny"', '"allow"').replace("[rule.match]", 'release = "ask"\n[rule.match]'))
     with pytest.raises(PolicyDenied):
@@ -544,6 +560,19 @@ async def test_a_policy_that_cannot_be_used_is_said_instead_of_a_list_of_nothing
         await host.call(session, method, params)
     assert refused.value.fix
     assert "line 38" not in json.dumps(refused.value.to_value())
+
+
+async def test_where_a_policy_is_broken_is_the_operators_to_know_whatever_an_agent_tries(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = World()
+    request = await world.request("op")
+    monkeypatch.setattr(world.authority, "_policy", deny_all("line 38, column 1: rule secret-project"))
+    reply = await world.gateway.act(world.session, request)
+    assert (reply.error or {})["code"] == "policy_denied"
+    assert "cannot be used" in (reply.error or {})["message"]
+    proposal = await world.gateway.propose(world.session, request)
+    assert "line 38" not in json.dumps([to_value(reply), proposal])
 
 
 async def test_an_agent_that_asks_for_desktop_after_desktop_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,6 +15,8 @@ from surehand.model.targets import NoTarget
 from surehand.runtime.launched import by_id
 from surehand.testing.worlds import World
 
+ASKING = 'version = 1\n[[rule]]\nid = "ask"\neffect = "require_approval"\nreason = "r"\n[rule.match]\n'
+
 
 def launching(world: World, action: Action) -> Request:
     world.desk.application_of = {"notes": "org.example.notes.desktop"}.get
@@ -42,6 +44,26 @@ async def test_everything_else_stays_what_it_was(action: Action) -> None:
     world = World()
     request = launching(world, action)
     assert await by_id(world.session, request) is request
+
+
+async def test_nobody_is_asked_to_approve_the_launch_of_what_is_not_there() -> None:
+    world = World(policy=ASKING)
+    world.desk.missing = {"mousepadd": ("mousepad",), "nonesuch": ()}.get
+    replies = {
+        name: await world.gateway.act(
+            world.session,
+            Request(operation_id=name, action=App(op="launch", name=name), target=NoTarget()),
+        )
+        for name in ("mousepadd", "nonesuch", "mousepad")
+    }
+    for name, close in (("mousepadd", {"candidates": ["mousepad"]}), ("nonesuch", None)):
+        assert replies[name].status == "refused"
+        error = replies[name].error or {}
+        assert (error["code"], error.get("observed")) == ("app_not_found", close)
+        assert repr(name) in error["message"]
+    # What is there is asked about as before, and only that.
+    assert replies["mousepad"].status == "approval_required"
+    assert [pending.operation_id for pending in world.approvals.pending()] == ["mousepad"]
 
 
 async def test_what_a_host_signs_is_never_put_in_other_words() -> None:

@@ -192,10 +192,19 @@ class _Finder:
         shown = matches[: limits.CANDIDATES_MAX]
         raise AmbiguousTarget(
             f"{len(matches)} elements match",
-            fix="add a filter that tells them apart, such as context or in-row",
+            fix=self._telling_apart(matches),
             details={"matches": len(matches)},
             observed={"candidates": [describe(self._scene, index) for index in shown]},
         )
+
+    def _telling_apart(self, matches: Sequence[int]) -> str:
+        """Return what to add to a query that several elements pass; what is hidden is never left out unasked."""
+        nodes = self._lookup.nodes
+        showing = sum("showing" in nodes[index].states for index in matches)
+        if 0 < showing < len(matches):
+            left = "one match" if showing == 1 else f"{showing} matches"
+            return f'add {{"state":{{"showing":true}}}}, which leaves {left}, or another filter that tells them apart'
+        return "add a filter that tells them apart, such as context or in-row"
 
     def _without_repeats(self, matches: Sequence[int]) -> Sequence[int]:
         """Drop the texts inside a matching control: what is written on a button is the button, not a second match."""

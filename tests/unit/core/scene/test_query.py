@@ -395,6 +395,19 @@ def test_what_is_written_on_a_button_is_no_second_match():
             resolve_one(Watcher(root).observe(), Query(filters=(name("Open"),)))
 
 
+def test_what_is_hidden_counts_as_a_match_and_the_way_to_leave_it_out_is_said():
+    shown = El("button", "B")
+    hidden = El("button", "B", states={"enabled"})
+    scene = Watcher(El("window", "W", shown, hidden)).observe()
+    query = Query(filters=(name("B"),))
+    with pytest.raises(AmbiguousTarget) as caught:
+        resolve_one(scene, query)
+    assert caught.value.observed["candidates"][1].endswith(" hidden")
+    assert '{"state":{"showing":true}}' in str(caught.value.fix)
+    narrowed = Query(filters=(*query.filters, Filter(state={"showing": True})))
+    assert resolve_one(scene, narrowed) == place(scene, shown)
+
+
 def test_many_matches_are_counted_and_the_first_listed():
     scene = Watcher(El("window", "W", *(El("button", "B") for _ in range(40)))).observe()
     with pytest.raises(AmbiguousTarget) as caught:
