@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
+import re2  # noqa: F401 - before regopy, which brings symbols of another RE2 that crash this one when they come first
 
 from surehand import limits
 from surehand.core.policy.engine import EngineFailure, encode_question

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+import textwrap
+
 import pytest
 
 from surehand import limits
@@ -34,6 +38,21 @@ async def test_a_rego_policy_of_ones_own_is_asked():
     asked = rego('decision := {"outcome": "deny", "rule": "x", "reason": input.facts.app}')
     assert await asked.ask([question()]) == [{"outcome": "deny", "rule": "x", "reason": "exe:/usr/bin/mousepad"}]
     assert "Rego" in await asked.check()
+
+
+def test_the_engine_and_the_patterns_of_queries_live_in_one_process():
+    # Two copies of RE2 come in; in the other order a pattern that is none aborts the process.
+    program = textwrap.dedent("""
+        import surehand.adapters.policy_rego
+        from surehand.core.scene.patterns import pattern
+        from surehand.errors import InvalidRequest
+        try:
+            pattern("(")
+        except InvalidRequest:
+            print("refused")
+    """)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout) == (0, "refused\n")
 
 
 async def test_what_a_rego_policy_leaves_undefined_is_undefined():
