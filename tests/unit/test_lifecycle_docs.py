@@ -14,6 +14,7 @@ from surehand.core.outcome import RULES
 from surehand.core.policy.defaults import DEFAULT_RULES
 from surehand.core.policy.model import CATEGORIES
 from surehand.core.policy.toml_rules import parse_policy
+from surehand.runtime.config import load
 
 ROOT = Path(__file__).parents[2]
 LIFECYCLE = ROOT / "docs" / "reference" / "lifecycle.md"
@@ -57,11 +58,18 @@ def test_the_policy_page_names_every_category(word):
     assert f"`{word}`" in POLICY.read_text("utf-8")
 
 
-def test_the_rules_on_the_policy_page_are_accepted():
+def test_the_rules_on_the_policy_page_are_accepted(tmp_path):
     blocks = re.findall(r"```toml\n(.*?)```", POLICY.read_text("utf-8"), re.DOTALL)
-    assert blocks
+    settings = [block for block in blocks if block.startswith("[[ceilings]]")]
+    assert len(blocks) > len(settings) > 0
     for block in blocks:
-        assert parse_policy(block).closed is None
+        if block not in settings:
+            assert parse_policy(block).closed is None
+    for block in settings:
+        config = tmp_path / "config.toml"
+        config.write_text(block)
+        config.chmod(0o600)
+        assert load(config).ceilings
 
 
 def test_the_policy_page_has_a_row_for_every_default():

@@ -122,7 +122,9 @@ class _Watch:
                 out().data(None, [("dim", f"{pending.approval_id}: skipped; it stays open")])
             else:
                 with self._lines():
-                    self._answer(control, pending, key)
+                    said = self._answer(control, pending, key)
+                # Once it is shown, keys count again.
+                out().data(None, [("bad" if key == "d" else "good", said)])
         except Unavailable:
             raise
         except (SurehandError, typer.Abort) as error:
@@ -130,7 +132,7 @@ class _Watch:
             out().note(f"not answered: {error}")
         return False
 
-    def _answer(self, control: Control, pending: PendingApproval, key: str) -> None:
+    def _answer(self, control: Control, pending: PendingApproval, key: str) -> str:
         leave, reason = None, ""
         if key == "w":
             leave_of(pending, "nobody", _USES, _MINUTES)  # says at once where none can be given
@@ -141,7 +143,7 @@ class _Watch:
         _, said = answered(
             control, pending, "deny" if key == "d" else "approve", name=name, key=signer, reason=reason, leave=leave
         )
-        out().data(None, [("bad" if key == "d" else "good", said)])
+        return said
 
     def _wait(self, seconds: float) -> str | None:
         """Return a key that is pressed within so many seconds; without a terminal only the time passes."""
