@@ -775,20 +775,6 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         1,
-        "the terminal of whoever is asked is out of every agent's reach while they are connected",
-        (
-            _APPROVALS + "test_the_terminal_of_whoever_is_asked_is_out_of_every_agents_reach_while_they_are_there",
-            _SELF + "test_the_approvers_terminal_cannot_be_read_typed_into_or_pressed",
-            _SELF + "test_no_tool_answers_no_program_does_and_inside_there_is_no_socket_and_no_key",
-        ),
-        Guard(
-            _RUNTIME + "facts.py",
-            "                own_pids=self._own_pids | self._attended,\n",
-            "                own_pids=self._own_pids,\n",
-        ),
-    ),
-    Claim(
-        1,
         "a policy engine that fails denies",
         (_POLICIES + "test_an_engine_that_fails_denies_with_the_kind_of_failure",),
         Guard(

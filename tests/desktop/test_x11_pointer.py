@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 import threading
 import time
 from collections.abc import AsyncIterator, Iterator
@@ -333,6 +334,22 @@ async def test_abort_and_closing_release_what_is_held(shared: Display, on: Stage
     async with stage(shared) as other:
         await other.actor.perform(RecordingAttempt(Hold(), target.entry, point=target.middle))
     await received(target, [("press", LEFT), ("release", LEFT)] * 2)
+
+
+async def test_nobody_disconnects_before_the_server_has_released_what_was_held(
+    shared: Display, on: Stage, target: Target
+) -> None:
+    async with stage(shared) as other:
+        await other.actor.perform(RecordingAttempt(Hold(), target.entry, point=target.middle))
+        # A server that finds its client gone drops what it has not read, the release included.
+        shared.server.send_signal(signal.SIGSTOP)
+        try:
+            closing = asyncio.create_task(other.actor.close())
+            assert not (await asyncio.wait({closing}, timeout=0.3))[0]
+        finally:
+            shared.server.send_signal(signal.SIGCONT)
+        await closing
+    assert await nothing_is_down(on)
 
 
 async def test_the_physical_state_is_read_without_touching_it(on: Stage, target: Target) -> None:

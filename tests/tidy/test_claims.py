@@ -28,6 +28,10 @@ def test_every_test_of_a_claim_exists(claim: Claim) -> None:
         assert re.search(rf"def {re.escape(name.split('[')[0].split('::')[-1])}\(", text), test
 
 
+def test_nothing_is_claimed_twice() -> None:
+    assert len({claim.says for claim in CLAIMS}) == len(CLAIMS)
+
+
 @pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.says)
 def test_every_guard_stands_once_where_it_is_said_to(claim: Claim) -> None:
     text = (ROOT / claim.guard.path).read_text("utf-8")

@@ -110,11 +110,20 @@ class Injector:
             self._note(release_line(held))
 
     def release_all(self, keep: Iterable[Held] = ()) -> None:
-        """Let everything go, newest first, except what `keep` names."""
+        """Let everything go, newest first, except what `keep` names; returns once the server has done so."""
         kept = frozenset(keep)
-        for held in self.ledger.newest_first():
-            if held not in kept:
-                self.release(held)
+        gone = [held for held in self.ledger.newest_first() if held not in kept]
+        for held in gone:
+            self.ledger.release(held)
+            self._fake(held, down=False)
+        if not gone:
+            return
+        # A server that finds its client gone drops what it has not read; so nobody leaves before it has, and the
+        # guard forgets only what is done.
+        self._server.sync()
+        for held in gone:
+            with contextlib.suppress(Exception):  # a guard that is gone must not keep a key down
+                self._note(release_line(held))
 
     @contextlib.contextmanager
     def holding(self, several: Iterable[Held]) -> Iterator[None]:
