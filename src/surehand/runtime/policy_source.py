@@ -21,7 +21,7 @@ from surehand.core.policy.engine import defaults_policy
 from surehand.core.policy.evaluate import Policy, deny_all
 from surehand.core.policy.to_cedar import cedar_text
 from surehand.core.policy.to_rego import MODULE_FILE, rules_data
-from surehand.core.policy.toml_rules import load_policy, parse_policy, read_rules
+from surehand.core.policy.toml_rules import parse_policy, read_rules
 from surehand.core.policy.vocabulary import Vocabulary
 from surehand.errors import InvalidRequest, SurehandError, TooLarge
 from surehand.ports import PolicyEngine
@@ -72,20 +72,6 @@ def load_vocabulary() -> Vocabulary:
 def data_text(name: str) -> str:
     """Return the text of a data file beside the policy rules."""
     return resources.files("surehand.core.policy").joinpath("data", name).read_text("utf-8")
-
-
-def read_policy(path: Path | None) -> Policy:
-    """Return the operator's policy, the defaults where none is named, or the one that denies everything.
-
-    Ownership is the caller's to check first (`config.check_operator_owned`); `policy.closed` says what is wrong.
-    """
-    if path is None:
-        return parse_policy("")
-    try:
-        text = path.read_text("utf-8")
-    except (OSError, UnicodeDecodeError):
-        return load_policy(None)
-    return load_policy(text)
 
 
 def open_ruling(choice: PolicyChoice, open_engine: OpenEngine) -> Ruling:

@@ -232,11 +232,6 @@ def _as_rule(answer: EngineAnswer) -> list[Compiled]:
     return [compile_rule(rule, is_default=False)]
 
 
-def revision_text(engine: str, revision: str) -> str:
-    """Return an engine's revision as receipts carry it."""
-    return f"{engine}:{revision}"
-
-
 def encode_question(value: dict[str, Any]) -> bytes:
     """Return a question's bytes.
 

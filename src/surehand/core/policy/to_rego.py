@@ -15,8 +15,6 @@ from surehand.core.policy.vocabulary import plain
 
 #: The module beside the data files of this folder, for whoever reads it.
 MODULE_FILE: Final = "surehand.rego"
-#: Where a decision is, as Rego and OPA spell it.
-ENTRYPOINT: Final = "surehand/decision"
 
 _PROVEN: Final = ("principal", "risk", "isolation", "app", "place", "interaction_mode", "trust_level", "backend")
 _OBSERVED: Final = ("role", "name", "context", "title", "claimed")

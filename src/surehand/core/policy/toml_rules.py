@@ -1,8 +1,8 @@
-"""Reads an operator's rule file: TOML text in, a compiled policy out, or a policy that denies everything (spec §6.1).
+"""Reads an operator's rule file: TOML text in, a compiled policy out, or what is wrong with it (spec §6.1).
 
-A file that is missing, too large, misspelt or self-contradictory never opens anything: `load_policy` returns the
-deny-all policy with the reason. Everything is strict: an unknown key is an error, because a misspelt condition would
-make a rule match more than its author meant. What is wrong is said with line, column and what was expected.
+A file that is too large, misspelt or self-contradictory never opens anything: nothing of it is used. Everything is
+strict: an unknown key is an error, because a misspelt condition would make a rule match more than its author meant.
+What is wrong is said with line, column and what was expected.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import msgspec
 
 from surehand import canonical, limits
 from surehand.core.policy.defaults import DEFAULT_RULES, DEFAULTS_VERSION
-from surehand.core.policy.evaluate import Policy, compile_policy, deny_all
+from surehand.core.policy.evaluate import Policy, compile_policy
 from surehand.core.policy.model import RISKS, STRICTNESS, Match, ObservedMatch, Rule, check_rule
 from surehand.core.policy.positions import Path, Places, line_and_column
 from surehand.errors import InvalidRequest, SurehandError, TooLarge
@@ -98,20 +98,6 @@ def read_rules(text: str) -> tuple[Rule, ...]:
     if problems:
         raise problems[0].error()
     return rules
-
-
-def load_policy(text: str | None) -> Policy:
-    """Read rule text that came from a file, failing closed.
-
-    Args:
-        text: None where the file that the operator named could not be read.
-    """
-    if text is None:
-        return deny_all("the policy file cannot be read, so everything is denied")
-    try:
-        return parse_policy(text)
-    except SurehandError as error:
-        return deny_all(f"the policy file is broken, so everything is denied: {error.message}", revision_of(text))
 
 
 # --- what is wrong --------------------------------------------------------------------------------------------------

@@ -6,8 +6,10 @@ import pytest
 
 from surehand import limits
 from surehand.core.policy.evaluate import decide
-from surehand.core.policy.toml_rules import load_policy, parse_policy, revision_of
+from surehand.core.policy.toml_rules import parse_policy, revision_of
 from surehand.errors import InvalidRequest, SurehandError, TooLarge
+from surehand.runtime.config import PolicyChoice
+from surehand.runtime.policy_source import first_ruling
 from tests.rules_kit import document
 
 RULE = '[[rule]]\nid = "a"\neffect = "allow"\nreason = "r"\n'
@@ -51,25 +53,38 @@ BROKEN = {
 }
 
 
+def no_engine(*_):
+    raise AssertionError("the built-in engine needs no other")
+
+
+def at_start(tmp_path, text):
+    """Return the policy of a daemon that starts with this file."""
+    path = tmp_path / "policy.toml"
+    path.write_text(text, "utf-8")
+    path.chmod(0o600)
+    return first_ruling(PolicyChoice(file=str(path)), no_engine).policy
+
+
 @pytest.mark.parametrize("name", sorted(BROKEN))
-def test_a_broken_file_opens_nothing_at_start_or_reload(name):
+def test_a_broken_file_opens_nothing_at_start_or_reload(name, tmp_path):
     # C47.
     with pytest.raises(SurehandError):
         parse_policy(BROKEN[name])
-    policy = load_policy(BROKEN[name])
+    policy = at_start(tmp_path, BROKEN[name])
     assert policy.closed is not None
-    assert policy.closed.startswith("the policy file is broken")
+    assert policy.closed.startswith("the policy cannot be used")
     for given in (document(), document(risk="read"), document(approved=True), document(action="desktop.abort")):
         assert decide(policy, given, "d1").outcome == "deny"
 
 
-def test_a_file_that_cannot_be_read_denies_everything():
-    assert decide(load_policy(None), document(risk="read"), "d1").outcome == "deny"
+def test_a_file_that_cannot_be_read_denies_everything(tmp_path):
+    policy = first_ruling(PolicyChoice(file=str(tmp_path / "absent.toml")), no_engine).policy
+    assert decide(policy, document(risk="read"), "d1").outcome == "deny"
 
 
-def test_a_good_file_and_an_empty_one_work():
-    assert load_policy(GOOD).closed is None
-    assert decide(load_policy(""), document(), "d1").outcome == "allow"
+def test_a_good_file_and_an_empty_one_work(tmp_path):
+    assert at_start(tmp_path, GOOD).closed is None
+    assert decide(at_start(tmp_path, ""), document(), "d1").outcome == "allow"
 
 
 def test_errors_name_the_rule_and_the_way_out():
@@ -82,7 +97,6 @@ def test_the_revision_follows_the_text():
     assert parse_policy(GOOD).revision == revision_of(GOOD)
     assert revision_of(GOOD) != revision_of(GOOD + "\n")
     assert len(revision_of(GOOD)) == 64
-    assert load_policy(BROKEN["not toml"]).revision == revision_of(BROKEN["not toml"])
 
 
 def test_size_and_number_of_rules_are_bounded():
