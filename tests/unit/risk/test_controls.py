@@ -139,6 +139,12 @@ def test_an_address_gives_away_what_it_fetches(address, found):
     assert controls.of_address(address) == found
 
 
+def test_an_address_that_is_not_read_to_its_end_is_asked_about():
+    whole = "https://a.example/".ljust(limits.ADDRESS_CHARS_READ_MAX, "x")
+    assert controls.of_address(whole) == set()
+    assert controls.of_address(whole + "x") == {"external"}
+
+
 def tree(*rows: tuple[int, str, str]) -> Tree:
     nodes = tuple(Node(handle=f"h{at}", role=role, name=name) for at, (_, role, name) in enumerate(rows))
     return Tree(nodes=nodes, parents=tuple(parent for parent, _, _ in rows), version=1)

@@ -147,6 +147,9 @@ def of_address(address: str) -> frozenset[str]:
         # What cannot be taken apart is asked about, not guessed at.
         return frozenset({"external"})
     found = {_SCHEMES[parts.scheme]} if parts.scheme in _SCHEMES else set()
+    if len(address) > limits.ADDRESS_CHARS_READ_MAX:
+        # Nor is what is cut off.
+        found.add("external")
     path = unquote(parts.path)
     if _INSTALLS.search(path):
         found.add("install")
