@@ -144,14 +144,8 @@ def create_private(path: Path, data: bytes) -> bool:
     Raises:
         Unavailable: the file system refuses.
     """
-    draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     try:
-        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, FILE_MODE)
-        try:
-            _write_all(descriptor, data)
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        draft = _draft(path, data)
         try:
             # A link, unlike a rename, fails when the name is taken.
             os.link(draft, path, follow_symlinks=False)
@@ -171,18 +165,8 @@ def replace_private(path: Path, data: bytes) -> None:
     Raises:
         Unavailable: the file system refuses.
     """
-    draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     try:
-        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, FILE_MODE)
-        try:
-            _write_all(descriptor, data)
-            os.fsync(descriptor)
-        except BaseException:
-            draft.unlink()
-            raise
-        finally:
-            os.close(descriptor)
-        draft.replace(path)
+        _draft(path, data).replace(path)
         sync_directory(path.parent)
     except OSError as error:
         raise Unavailable(f"{path} cannot be written: {error.strerror}") from error
@@ -195,6 +179,21 @@ def sync_directory(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def _draft(path: Path, data: bytes) -> Path:
+    """Write the content durably under a name of its own beside the file; nothing is left of one that fails."""
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, FILE_MODE)
+    try:
+        _write_all(descriptor, data)
+        os.fsync(descriptor)
+    except BaseException:
+        draft.unlink()
+        raise
+    finally:
+        os.close(descriptor)
+    return draft
 
 
 def _write_all(descriptor: int, data: bytes) -> None:
