@@ -8,7 +8,6 @@ once nothing of the program's own has come for a while, or the program has ended
 from __future__ import annotations
 
 import asyncio
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -19,7 +18,7 @@ from surehand.errors import AppNotFound
 from surehand.model.actions import Action, App
 from surehand.model.outcome import Reply
 from surehand.model.request import Request
-from surehand.model.scene import Surface
+from surehand.runtime.attending import line_of
 from surehand.runtime.scenes import desk_of
 from surehand.runtime.session import Session, has_ended
 
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
 
 #: An application says what is in a window a moment after it is on the screen, and no event of the screen tells that.
 _LOOK_MS: Final = 100
-_ANCESTORS_MAX: Final = 32
 LAUNCH_ROUTE: Final = "process.launch"
 
 
@@ -84,29 +82,8 @@ async def wait_for_window(parts: Parts, session: Session, known: frozenset[str],
     while True:
         new = [one for one in await parts.scenes.surfaces(session) if one.surface_id not in known]
         passed_ms = parts.clock.monotonic_ms() - started
-        own = any(_descends(one, pid) for one in new)
+        own = any(pid in line_of(one.app.pid) for one in new)
         elsewhere = bool(new) and (passed_ms >= limits.LAUNCH_HANDED_ON_MS or has_ended(pid))
         if own or elsewhere or passed_ms >= limits.LAUNCH_WINDOW_MS_MAX or screen is None:
             return
         await screen.changed(min(_LOOK_MS, limits.LAUNCH_WINDOW_MS_MAX - passed_ms))
-
-
-def _descends(surface: Surface, pid: int) -> bool:
-    """Return whether a window's process is the launched one or below it."""
-    current = surface.app.pid
-    for _ in range(_ANCESTORS_MAX):
-        if current == pid:
-            return True
-        parent = _parent(current)
-        if parent is None or parent <= 1:
-            return False
-        current = parent
-    return False
-
-
-def _parent(pid: int) -> int | None:
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()
-        return int(fields[1])
-    except (OSError, ValueError, IndexError):
-        return None
