@@ -406,6 +406,16 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         5,
+        "nobody disconnects before the server has released what was held",
+        ("tests/desktop/test_x11_pointer.py::test_nobody_disconnects_before_the_server_has_released_what_was_held",),
+        Guard(
+            "src/surehand/adapters/x11/input.py",
+            "        self._server.sync()\n        for held in gone:\n",
+            "        self._server.conn.flush()\n        for held in gone:\n",
+        ),
+    ),
+    Claim(
+        5,
         "nothing is pressed that no guard would release",
         ("tests/crash/test_guard.py::test_without_a_guard_nothing_is_pressed",),
         Guard(

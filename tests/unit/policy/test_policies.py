@@ -10,7 +10,7 @@ import pytest
 
 from surehand import limits
 from surehand.core.policy.engine import EngineFailure
-from surehand.errors import InvalidRequest, PermissionMissing, PolicyDenied
+from surehand.errors import InvalidRequest, PermissionMissing, PolicyDenied, TooLarge
 from surehand.model.record import convert
 from surehand.runtime.compose import open_engine
 from surehand.runtime.config import Config, PolicyChoice
@@ -274,6 +274,15 @@ async def test_a_folder_of_modules_and_data_is_one_policy(tmp_path, clock):
     assert await outcome(found) == "allow"
     assert found.failure is not None
     await found.close()
+
+
+def test_a_folder_holds_no_more_files_than_are_read(tmp_path):
+    for number in range(limits.POLICY_FILES_MAX):
+        write(tmp_path / f"m{number:03}.rego", f"package surehand.m{number}\n")
+    open_ruling(PolicyChoice(engine="rego", file=str(tmp_path)), open_engine)
+    write(tmp_path / "one_past.rego", "package surehand.past\n")
+    with pytest.raises(TooLarge, match=str(limits.POLICY_FILES_MAX)):
+        open_ruling(PolicyChoice(engine="rego", file=str(tmp_path)), open_engine)
 
 
 def test_files_and_engines_that_do_not_go_together_are_refused(tmp_path):
