@@ -80,21 +80,24 @@ def run_daemon(options: ServeOptions, announce: Callable[[Places], None] = lambd
 async def _serve(options: ServeOptions, where: Places, word: _Word, announce: Callable[[Places], None]) -> None:
     # Only the daemon itself needs the runtime; a doctor or a desktop in the foreground starts faster without.
     from surehand.runtime import compose  # noqa: PLC0415
-    from surehand.runtime.config import load  # noqa: PLC0415
+    from surehand.runtime.config import POLICY_NAME, load  # noqa: PLC0415
 
     harden()
     return_memory()
     refused = Refused(where)
     if not options.by_operator:
         refused.check()
+    configuration = config_path(options.config)
     with refused.noted(options):
-        config = load(config_path(options.config))
+        config = load(configuration)
     trust = trust_of(config.agent_uids, config.approver_uids)
     prepare(where, foreign=trust.foreign(os.getuid()))
     # The lease comes before the journal is opened: the loser of a race must not even look at it.
     lease = await asyncio.to_thread(Lease.take, where.lease, wait_ms=_lease_wait_ms(where))
     with refused.noted(options):
-        host = await compose.build_host(config, state_dir=_state_path(options, where))
+        host = await compose.build_host(
+            config, state_dir=_state_path(options, where), policy_beside=configuration.parent / POLICY_NAME
+        )
     collect_rarely()
 
     def ready() -> None:

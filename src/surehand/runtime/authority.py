@@ -13,6 +13,7 @@ import msgspec
 
 from surehand import limits
 from surehand.core import authority as rules
+from surehand.core.lifecycle import Gate
 from surehand.core.policy.categories import effective_risk
 from surehand.core.policy.evaluate import Policy, decide
 from surehand.core.policy.inputs import all_categories
@@ -132,6 +133,22 @@ class Authority:
         is_closed = self.policy.closed is not None and decision.rule == "closed"
         return msgspec.structs.replace(decision, reason=_UNUSABLE) if is_closed else decision
 
+    def is_old(self, decision: Decision | None) -> bool:
+        """Say whether the policy in force is another one than the one that decided; looks at its files where due."""
+        if self.policies is None or decision is None:
+            return False
+        self.policies.look()
+        return decision.policy_revision != self.policy.revision
+
+    def check_current(self, decision: Decision) -> None:
+        """Refuse what an earlier policy decided; at once, without a look at files.
+
+        Raises:
+            PolicyDenied: present it again, the policy in force decides.
+        """
+        if self.policies is not None and decision.policy_revision != self.policy.revision:
+            raise _changed_meanwhile(decision)
+
     def check_usable(self) -> None:
         """Refuse where the operator's policy cannot be used: a list of nothing would say that nothing runs.
 
@@ -180,6 +197,43 @@ class Authority:
             )
 
 
+        return kept.redact
+
+
+def check_allowed(decision: Decision) -> None:
+    """Refuse what policy does not allow.
+
+    Raises:
+        PolicyDenied: naming the rule.
+    """
+    if decision.outcome != "allow":
+        raise PolicyDenied(
+            decision.reason,
+            gate=Gate.POLICY,
+            fix="ask the operator, who wrote the rule or can write another one",
+            details={"rule": decision.rule, "revision": decision.policy_revision},
+        )
+
+
+def check_again(decision: Decision) -> Decision:
+    """Return what a policy that came in between decided, where that is a yes.
+
+    Raises:
+        PolicyDenied: it is a no, or a question that this attempt is past asking.
+    """
+    if decision.outcome == "require_approval":
+        raise _changed_meanwhile(decision)
+    check_allowed(decision)
+    return decision
+
+
+def _changed_meanwhile(decision: Decision) -> PolicyDenied:
+    return PolicyDenied(
+        "the policy became another one while this was under way",
+        gate=Gate.POLICY,
+        fix="present it again: the policy in force decides",
+        details={"what": "policy_changed", "rule": decision.rule, "revision": decision.policy_revision},
+    )
 def _raised_risk(run: Run) -> Risk:
     """Return the highest risk that anything speaks for: what an agent declares must not lower a ceiling or a budget.
 

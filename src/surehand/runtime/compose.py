@@ -74,7 +74,9 @@ KEYS_NAME: Final = "keys"
 QUESTIONS_NAME: Final = "approvals"
 
 
-async def build_host(config: Config, *, state_dir: Path, denied_apps: str | None = None) -> Host:
+async def build_host(
+    config: Config, *, state_dir: Path, denied_apps: str | None = None, policy_beside: Path | None = None
+) -> Host:
     """Return a host that is ready to serve.
 
     Args:
@@ -82,6 +84,7 @@ async def build_host(config: Config, *, state_dir: Path, denied_apps: str | None
         state_dir: Where journal and keys are; made where missing, ours alone.
         denied_apps: Comma list of applications to deny; the environment's `SUREHAND_DENIED_APPS` by default.
 
+        policy_beside: Where a policy may appear later, if the configuration names none.
     Raises:
         SurehandError: a policy, key or journal file that is not as it must be; says how to mend it.
     """
@@ -92,6 +95,8 @@ async def build_host(config: Config, *, state_dir: Path, denied_apps: str | None
     listed = os.environ.get(_DENIED_APPS, "") if denied_apps is None else denied_apps
     parts = _parts(config, clock, journal, keys, denied_tokens(",".join((*config.denied_apps, listed))), state_dir)
     if journal.recovery is None:
+    if config.policy is None and parts.authority.policies is not None:
+        parts.authority.policies.beside = policy_beside
         started = {"trust_level": config.trust_level, "authority": config.authority}
         await recover(journal, parts.operations)
         await parts.approvals.restore()

@@ -29,7 +29,6 @@ from surehand.core.verification import check_expectation
 from surehand.errors import (
     Conflict,
     InternalError,
-    PolicyDenied,
     StaleTarget,
     SurehandError,
     TargetError,
@@ -42,7 +41,7 @@ from surehand.model.request import Request
 from surehand.ports import Actor, Clock, Dispatched, Secrets
 from surehand.runtime.approvals import ApprovalNeeded, Approvals
 from surehand.runtime.attempt import LiveAttempt, StopInput
-from surehand.runtime.authority import Authority
+from surehand.runtime.authority import Authority, check_again, check_allowed
 from surehand.runtime.chance import Chance
 from surehand.runtime.defects import log_defect
 from surehand.runtime.endings import gone_on, lost, other_way, unknown_terminal
@@ -318,11 +317,19 @@ class Gateway:
             left_ms = self.authority.authorise(run)
             run.deadline_at_ms = min(run.deadline_at_ms, self.clock.monotonic_ms() + left_ms)
             decision = await self._decide(run, approved=True)
-        _check_allowed(decision)
+        check_allowed(decision)
         run.decision = decision
         run.step(_H.POLICY_ALLOWED)
 
     async def _first_fence(self, run: Run) -> None:
+    async def _decided(self, run: Run) -> Decision:
+        """Return the decision of the policy in force now: one that came since is asked anew (spec §6.1)."""
+        while self.authority.is_old(run.decision):
+            run.decision = check_again(await self._decide(run, approved=run.operation.approved))
+        if run.decision is None:
+            raise InternalError("a claim without a decision")
+        return run.decision
+
         await self._fence(run)
         safety.check_secret_use(run.request.action, run.aim.node)
         run.step(_H.FENCE_HELD)
@@ -337,7 +344,7 @@ class Gateway:
         run.document = self.facts.document(run)
         decision = await self._decide(run, approved=run.operation.approved)
         if decision.outcome == "deny":
-            _check_allowed(decision)
+            check_allowed(decision)
         if decision.outcome != "allow" or not all_categories(run.document) <= all_categories(before):
             raise StaleTarget(
                 "the window has another title, and what the action means there needs another decision",
@@ -363,11 +370,9 @@ class Gateway:
         )
 
     async def _claim(self, run: Run) -> None:
-        decision = run.decision
-        if decision is None:
-            raise InternalError("a claim without a decision")
         await self.authority.spend(run)
         run.permit = permit.mint_permit(
+        decision = await self._decided(run)
             self.keys.permit,
             request_hash=run.request_hash,
             decision_id=decision.decision_id,
@@ -473,10 +478,11 @@ class Gateway:
         )
 
     def _check_last(self, run: Run) -> None:
-        """Permit, cancellation and deadline, a moment before the line is crossed."""
+        """Policy, permit, cancellation and deadline, a moment before the line is crossed."""
         if run.permit is None or run.decision is None:
             raise InternalError("a dispatch without a permit")
         now = self.clock.monotonic_ms()
+        self.authority.check_current(run.decision)
         permit.check_permit(
             self.keys.permit,
             run.permit,
@@ -582,16 +588,6 @@ class Gateway:
 def _check_entered(attempt: LiveAttempt) -> None:
     if not attempt.entered:
         raise InternalError("an actor returned without entering; nothing was done")
-
-
-def _check_allowed(decision: Decision) -> None:
-    if decision.outcome != "allow":
-        raise PolicyDenied(
-            decision.reason,
-            gate=Gate.POLICY,
-            fix="ask the operator, who wrote the rule or can write another one",
-            details={"rule": decision.rule, "revision": decision.policy_revision},
-        )
 
 
 def _gate_of(run: Run) -> Gate:

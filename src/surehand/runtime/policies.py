@@ -3,6 +3,7 @@
 Guarantees:
 - A reload that fails keeps the policy in force, and says so in the log, the journal, `surehand policy show` and doctor.
 - Every reload that changes anything raises the generation, which answers about reads are kept under.
+- Where the configuration names no policy, one that appears beside it holds from then on.
 - An engine that fails, is late or answers nonsense denies, with the kind of failure as the rule.
 - A policy that is only tried changes no decision.
 """
@@ -11,7 +12,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
+from pathlib import Path
 from typing import Any, Final
+
+import msgspec
 
 from surehand import limits
 from surehand.core.policy.engine import EngineFailure, decide_from, failed, questions
@@ -20,6 +25,7 @@ from surehand.errors import SurehandError
 from surehand.model.decision import Decision, PolicyInput
 from surehand.model.events import NewEvent
 from surehand.ports import Clock, Journal
+from surehand.runtime.config import PolicyChoice
 from surehand.runtime.policy_source import OpenEngine, Ruling, open_ruling, signature_of
 from surehand.runtime.shadow import Shadow
 
@@ -42,6 +48,8 @@ class Policies:
         self.generation = 1
         #: Why the last reload failed; None where it did not.
         self.failure: str | None = None
+        #: Where a policy is looked for as long as none is named; set by `compose`.
+        self.beside: Path | None = None
         self._open_engine = open_engine
         self._clock = clock
         self._journal = journal
@@ -112,7 +120,7 @@ class Policies:
         if now - self._looked_ms < limits.POLICY_LOOK_MS:
             return
         self._looked_ms = now
-        if _changed(self.ruling):
+        if _changed(self.ruling) or self._chosen(self.ruling.choice) != self.ruling.choice:
             self.reload()
         if self.shadow is not None and _changed(self.shadow.ruling):
             self._reload_shadow(self.shadow)
@@ -120,7 +128,7 @@ class Policies:
     def reload(self) -> bool:
         """Read the policy again; return whether that went well. The one in force stays where it did not."""
         before = self.ruling
-        self.ruling, self.failure = self._read_again(before)
+        self.ruling, self.failure = self._read_again(before, self._chosen(before.choice))
         if self.failure is not None:
             _log.error("the policy was not reloaded, the one in force stays: %s", self.failure)
             self.note("policy.reload_failed.v1", {"revision": before.revision, "reason": self.failure})
@@ -135,25 +143,32 @@ class Policies:
             )
         return True
 
+    def _chosen(self, choice: PolicyChoice) -> PolicyChoice:
+        """Return which policy is meant: the file beside the configuration once it is there, where none is named."""
+        if choice.file is None and self.beside is not None and os.path.lexists(self.beside):
+            return PolicyChoice(file=str(self.beside))
+        return choice
+
     def _reload_shadow(self, shadow: Shadow) -> None:
-        shadow.ruling, failure = self._read_again(shadow.ruling)
+        shadow.ruling, failure = self._read_again(shadow.ruling, shadow.ruling.choice)
         if failure is not None:
             _log.error("the policy that is tried was not reloaded: %s", failure)
 
-    def _read_again(self, before: Ruling) -> tuple[Ruling, str | None]:
+    def _read_again(self, before: Ruling, choice: PolicyChoice) -> tuple[Ruling, str | None]:
         """Return the policy as it is now, or the one before and why."""
-        signature = signature_of(before.choice)
+        signature = signature_of(choice)
         try:
-            ruling = open_ruling(before.choice, self._open_engine)
+            ruling = open_ruling(choice, self._open_engine)
         except (SurehandError, OSError) as error:
             # The same broken file is not read again until it changes.
-            return _signed(before, signature), error.message if isinstance(error, SurehandError) else str(error)
+            why = error.message if isinstance(error, SurehandError) else str(error)
+            return msgspec.structs.replace(before, choice=choice, signature=signature), why
         if before.asked is None or ruling.asked is None or ruling.revision != before.revision:
             self._let_go(before)
             return ruling, None
         # The same again: what is under way there must not be cut off.
         self._let_go(ruling)
-        return _signed(before, signature), None
+        return msgspec.structs.replace(before, signature=signature), None
 
     def _let_go(self, ruling: Ruling) -> None:
         if ruling.asked is not None:
@@ -213,7 +228,3 @@ class Policies:
 
 def _changed(ruling: Ruling) -> bool:
     return bool(ruling.signature) and signature_of(ruling.choice) != ruling.signature
-
-
-def _signed(ruling: Ruling, signature: tuple[tuple[str, int, int, int], ...]) -> Ruling:
-    return Ruling(choice=ruling.choice, policy=ruling.policy, asked=ruling.asked, signature=signature)

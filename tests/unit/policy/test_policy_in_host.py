@@ -96,3 +96,26 @@ async def test_a_policy_that_is_only_tried_is_told_beside_the_one_in_force(tmp_p
     async with hosting(tmp_path, text) as host:
         found = await host.call(await channel(host, "control"), "policy", {})
         assert (found["file"], found["shadow"]["agreed"]) == (None, 0)
+
+
+async def test_a_host_that_started_without_a_policy_finds_the_one_that_is_put_beside_its_configuration(tmp_path):
+    tmp_path.chmod(0o700)
+    policy = tmp_path / "policy.toml"
+    loaded = config.load(tmp_path / "config.toml")
+    host = await compose.build_host(loaded, state_dir=tmp_path / "state", denied_apps="", policy_beside=policy)
+    try:
+        control = await channel(host, "control")
+        assert (await host.call(control, "policy", {}))["file"] is None
+        policy.write_text(DENYING)
+        assert (await host.call(control, "policy.reload", {}))["file"] == str(policy)
+    finally:
+        await host.close()
+
+
+async def test_a_policy_that_is_only_tried_is_not_replaced_by_one_beside_the_configuration(tmp_path):
+    (tmp_path / "rules.toml").write_text(DENYING)
+    (tmp_path / "policy.toml").write_text(DENYING)
+    text = f'[policy]\nmode = "shadow"\nfile = {json.dumps(str(tmp_path / "rules.toml"))}\n'
+    async with hosting(tmp_path, text) as host:
+        found = await host.call(await channel(host, "control"), "policy.reload", {})
+        assert found["file"] is None
