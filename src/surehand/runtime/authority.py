@@ -197,7 +197,6 @@ class Authority:
             )
 
 
-        return kept.redact
 
 
 def check_allowed(decision: Decision) -> None:
