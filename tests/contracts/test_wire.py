@@ -56,7 +56,7 @@ async def test_a_conversation_of_the_page_happens_as_written(
 
 def test_the_sockets_know_exactly_the_methods_the_host_has() -> None:
     assert set(AGENT) | {"watch"} == AGENT_METHODS
-    assert set(CONTROL) | {"events.subscribe"} == CONTROL_METHODS
+    assert set(CONTROL) | {"events.subscribe", "console"} == CONTROL_METHODS
     assert not AGENT_METHODS & CONTROL_METHODS
 
 

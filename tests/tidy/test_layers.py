@@ -27,7 +27,7 @@ LAYERS = {
     "tools": 5.5,
     "cli": 6,
     "mcp": 5.8,
-    "console": 6,
+    "console": 5.9,
     "fleet": 6,
     "testing": 9,
 }

@@ -3,10 +3,13 @@
 A person who is asked reads and answers in some window. An agent that could write into it would answer itself, so for as
 long as they are connected those windows are Surehand's own: out of every agent's reach (spec §6.2). The pid is the
 kernel's; a terminal is found above it, so one reached over a multiplexer or from another machine is not.
+
+Whoever runs the console page also names its port and the browsers that show it: what they tell only takes away.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
@@ -39,16 +42,31 @@ class Attending:
 
     def __init__(self) -> None:
         self._lines: dict[str, frozenset[int]] = {}
+        #: What shows the console page of each, and the port that it is on.
+        self._browsers: dict[str, frozenset[int]] = {}
+        self._ports: dict[str, int] = {}
+
+    @property
+    def ports(self) -> frozenset[int]:
+        """Return the ports that console pages are on now."""
+        return frozenset(self._ports.values())
 
     def come(self, session_id: str, pid: str) -> frozenset[int]:
         """Take somebody in; return all processes that are out of reach from now on."""
         self._lines[session_id] = line_of(int(pid)) if pid.isdigit() else frozenset()
         return self._all()
 
+    def shows(self, session_id: str, port: int, pids: Iterable[int]) -> frozenset[int]:
+        """Take in a console page and the browsers that show it; return all processes that are out of reach."""
+        self._ports[session_id] = port
+        self._browsers[session_id] = frozenset[int]().union(*map(line_of, pids))
+        return self._all()
+
     def go(self, session_id: str) -> frozenset[int]:
         """Let somebody go; return all processes that still are out of reach."""
-        self._lines.pop(session_id, None)
+        for kept in (self._lines, self._browsers, self._ports):
+            kept.pop(session_id, None)
         return self._all()
 
     def _all(self) -> frozenset[int]:
-        return frozenset().union(*self._lines.values())
+        return frozenset[int]().union(*self._lines.values(), *self._browsers.values())

@@ -35,6 +35,7 @@ class FactFinder:
         self._denied = denied_tokens
         self._own_pids = own_pids
         self._attended: frozenset[int] = frozenset()
+        self._own_ports: frozenset[int] = frozenset()
         self._scopes: dict[tuple[str, str, str], Scope] = {}
 
     @property
@@ -42,9 +43,14 @@ class FactFinder:
         """Processes of the people on the control socket, whose windows are Surehand's own meanwhile."""
         return self._attended
 
-    @attended.setter
-    def attended(self, pids: frozenset[int]) -> None:
-        self._attended = pids
+    @property
+    def own_ports(self) -> frozenset[int]:
+        """Ports that console pages are on."""
+        return self._own_ports
+
+    def attend(self, pids: frozenset[int], own_ports: frozenset[int]) -> None:
+        """Take these processes and ports for Surehand's own from now on."""
+        self._attended, self._own_ports = pids, own_ports
         self._scopes.clear()
 
     def document(self, run: Run) -> PolicyInput:
@@ -87,6 +93,7 @@ class FactFinder:
                 backend=backend,
                 denied_tokens=self._denied,
                 own_pids=self._own_pids | self._attended,
+                own_ports=self._own_ports,
             )
             self._scopes[key] = scope
         return scope

@@ -21,6 +21,7 @@ from surehand.runtime.control import CONTROL
 from surehand.runtime.parts import Parts
 from surehand.runtime.session import Session, new_session_id
 from surehand.runtime.watching import watch
+from surehand.runtime.posture import posture
 
 Progress = Callable[[dict[str, Any]], None]
 
@@ -28,6 +29,7 @@ _SUBSCRIBE: Final = "events.subscribe"
 _WATCH: Final = "watch"
 
 
+_CONSOLE: Final = "console"
 class Host:
     """Owner of adapters, keys, journal and policy; see `daemon.facade`."""
 
@@ -67,8 +69,8 @@ class Host:
 
     def _attend(self, pids: frozenset[int]) -> None:
         """Keep agents out of the windows that people read and answer in; what they were let read is asked anew."""
-        if pids != self.parts.facts.attended:
-            self.parts.facts.attended = pids
+        if (pids, self._attending.ports) != (self.parts.facts.attended, self.parts.facts.own_ports):
+            self.parts.facts.attend(pids, self._attending.ports)
             for session in self.parts.sessions.values():
                 session.read_decisions.clear()
 
@@ -96,6 +98,8 @@ class Host:
         if entry is None:
             raise InvalidRequest(f"no method is called {method[:64]}", details={"role": channel.role})
         kind, function = entry
+        if channel.role == "control" and method == _CONSOLE:
+            return self._console(channel, convert(p.Console, params))
         return await function(self.parts, channel, convert(kind, params))
 
     async def _subscribe(self, progress: Progress | None) -> dict[str, Any]:
@@ -105,6 +109,11 @@ class Host:
         self._listeners.append(progress)
         try:
             await asyncio.get_running_loop().create_future()
+    def _console(self, channel: Session, args: p.Console) -> dict[str, Any]:
+        """Keep agents out of a console page, its port and its browsers while its session lives; say the posture."""
+        self._attend(self._attending.shows(channel.session_id, args.port, args.pids))
+        return posture(self.parts)
+
         finally:
             self._listeners.remove(progress)
         return {}

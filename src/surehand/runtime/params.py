@@ -307,6 +307,19 @@ class HandBack(RequestName, frozen=True, kw_only=True):
 
 
 class GiveStanding(Record, frozen=True, kw_only=True):
+class Console(Record, frozen=True, kw_only=True):
+    """A console page that people use: its port, and the processes that show it."""
+
+    port: int
+    pids: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        check_range("port", self.port, 1, limits.COORDINATE_MAX)
+        check_count("pids", len(self.pids), 0, limits.CONSOLE_PIDS_MAX)
+        for pid in self.pids:
+            check_range("pid", pid, 1, limits.INTEGER_MAX)
+
+
     """A standing grant to give, signed with the key of the approver that it names."""
 
     grant: StandingGrant

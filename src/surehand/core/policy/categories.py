@@ -14,7 +14,7 @@ from typing import Final
 import msgspec
 
 from surehand import limits
-from surehand.core.policy import proof
+from surehand.core.policy import own, proof
 from surehand.core.policy.model import RISKS, Risk
 from surehand.core.policy.vocabulary import AppLists
 from surehand.core.risk import controls
@@ -45,6 +45,7 @@ from surehand.model.scene import AppIdentity
 from surehand.model.targets import SurfaceTarget, Target
 
 PROCESS_RUN: Final = "process.run"
+OWN_SURFACE: Final = "own_surface"
 
 _BROWSER_KINDS: Final = frozenset({"navigate", "history", "tab", "upload", "dialog"})
 _ENTERING: Final = frozenset({"set_value", "type_text", "paste"})
@@ -101,7 +102,9 @@ def classify_app(
     claims = {part.strip() for text in (identity.claimed_name, *claimed) for part in _title_parts(text)}
     proven, observed = set(), set()
     if identity.pid in own_pids:
-        proven.add("own_surface")
+        proven.add(OWN_SURFACE)
+    if own.CONSOLE_TITLE in claims:
+        observed.add(OWN_SURFACE)
     if names & denied_tokens:
         proven.add("denied_app")
     if claims & denied_tokens:

@@ -14,8 +14,9 @@ import msgspec
 from surehand import limits
 from surehand.core import redaction
 from surehand.core.hashing import Digest
-from surehand.core.policy import proof
+from surehand.core.policy import own, proof
 from surehand.core.policy.categories import (
+    OWN_SURFACE,
     PROCESS_RUN,
     AppClass,
     classify_app,
@@ -49,7 +50,8 @@ READ_EFFECTS: Final = frozenset(
 class Scope(msgspec.Struct, frozen=True, kw_only=True):
     """What stays the same from request to request on one desktop.
 
-    `denied_tokens` are without case; `own_pids` are Surehand's own processes and the terminals that run them.
+    `denied_tokens` are without case; `own_pids` are Surehand's own processes, the terminals that run them and the
+    browsers that show its console; `own_ports` are those the console is on.
     """
 
     host: Host
@@ -59,6 +61,7 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
     browser: bool = False
     denied_tokens: frozenset[str] = frozenset()
     own_pids: frozenset[int] = frozenset()
+    own_ports: frozenset[int] = frozenset()
 
 
 def denied_tokens(listed: str) -> frozenset[str]:
@@ -92,6 +95,8 @@ def policy_input(
     app = _app_of(scope, request, surface)
     effect = effect_name(request.action, request.target, browser=scope.browser, runs_commands=app.runs_commands)
     categories = app.proven | proven_categories(request.action, effect, request.risk, scope.vocabulary.words)
+    if own.leads_to(request.action, scope.own_ports):
+        categories |= proof.categories((OWN_SURFACE,))
     observed = _observed(surface, node, context)
     control = _control(surface, node, context, fields)
     told = app.claimed | observed_categories(request.action, scope.vocabulary.words, control)

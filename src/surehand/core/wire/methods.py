@@ -55,6 +55,8 @@ CONTROL_READS: Final = frozenset(
         "desktop.list",
         "standing.list",
         "requests",
+        "holds",
+        "console",
     }
 )
 
