@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import tomllib
 
 import pytest
@@ -91,3 +92,38 @@ def test_a_label_that_nobody_can_have_read_is_asked_about():
     assert one("x" * most) == frozenset()
     assert one("x" * (most + 1)) == {"external"}
     assert one("delete " + "x" * most) == {"external", "destructive"}
+
+
+def test_a_character_that_stands_for_a_sentence_counts_as_long_as_it_is_drawn():
+    one = words(destructive=["delete"])
+    sentence, most = "\ufdfa", limits.LABEL_CHARS_READ_MAX  # drawn as 18 characters
+    fits = "delete " + sentence * ((most - 7) // 18)
+    assert one(fits) == {"destructive"}
+    assert one(fits + sentence) == {"external", "destructive"}
+    # What stands behind the end of what is read is asked about, and not looked for.
+    assert one(sentence * (most - 7) + " delete") == {"external"}
+
+
+@pytest.mark.parametrize("character", ["\ufdfa", "\u3300", "a\ufdfb", "\u0344"])
+def test_no_label_takes_longer_to_read_than_a_long_one_without_tricks(character):
+    text = (character * limits.LABEL_CHARS_READ_MAX)[: limits.LABEL_CHARS_READ_MAX]
+    plain = ("\u4e00\u1f82" * limits.LABEL_CHARS_READ_MAX)[: limits.LABEL_CHARS_READ_MAX]
+    lists = VOCABULARY.words.lists_in
+
+    def cpu_s(label: str) -> float:
+        begun = time.process_time()
+        lists(label)
+        return time.process_time() - begun
+
+    lists(text)
+    assert min(cpu_s(text) for _ in range(3)) < 3 * min(cpu_s(plain) for _ in range(3)) + 0.02
+
+
+def test_so_many_labels_are_remembered_and_not_one_more():
+    one = Words([("delete", "destructive")])
+    for number in range(limits.LABELS_READ_MAX):
+        one.lists_in(f"label {number}")
+    assert one._remembered.cache_info().currsize == limits.LABELS_READ_MAX
+    assert one.lists_in("label 0 delete") == {"destructive"}
+    assert one._remembered.cache_info().currsize == limits.LABELS_READ_MAX
+    assert one.lists_in("label 0") == frozenset()

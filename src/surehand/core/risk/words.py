@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from surehand import limits
-from surehand.core.risk.text import UNSPACED, flat, folded, readings, tokens_of
+from surehand.core.risk.text import UNSPACED, flat, folded, readings, shown, tokens_of
 from surehand.errors import InvalidRequest
 
 _STEM_CHARS: Final = 3
@@ -84,11 +84,14 @@ class Words:
         What is too long for anybody to have read it also speaks of something external: it is asked about, not guessed
         at.
         """
-        if len(text) > limits.LABEL_CHARS_READ_MAX:
-            return self._look_up(text[: limits.LABEL_CHARS_READ_MAX]) | {"external"}
-        if len(text) > limits.LABEL_CHARS_REMEMBERED_MAX:
-            return self._look_up(text)
-        return self._remembered(text)
+        if len(text) <= limits.LABEL_CHARS_REMEMBERED_MAX:
+            return self._remembered(text)
+        most = limits.LABEL_CHARS_READ_MAX
+        # One character may stand for a sentence: what counts is how long the text is as it is drawn.
+        drawn = text if text.isascii() else shown(text[:most])
+        if max(len(text), len(drawn)) > most:
+            return self._look_up(drawn[:most]) | {"external"}
+        return self._look_up(text)
 
     def _add(self, phrase: str, name: str) -> None:
         words = tokens_of(phrase)
