@@ -1,4 +1,4 @@
-"""Tells the person at this machine of questions: a desktop notification that goes away with its question (spec §6.4).
+"""Tells the person at this machine that they are asked: a desktop notification, gone with its question (spec §6.4).
 
 Only where the operator's session has a bus, and through nothing but `org.freedesktop.Notifications`. It names who asks,
 for what kind of thing, and the command that shows it; nothing of any screen, and no button: a notification is a window
@@ -24,6 +24,7 @@ from surehand.model.approval import Notice
 _NAME: Final = "org.freedesktop.Notifications"
 _PATH: Final = "/org/freedesktop/Notifications"
 _CRITICAL: Final = Variant("y", 2)
+_KINDS: Final = {"captcha": "a captcha", "second_factor": "a second factor", "choice": "a choice"}
 
 
 def session_bus(environ: Mapping[str, str]) -> str | None:
@@ -35,6 +36,17 @@ def session_bus(environ: Mapping[str, str]) -> str | None:
     return f"unix:path={usual}" if usual.is_socket() else None
 
 
+def _words(notice: Notice) -> tuple[str, str, str]:
+    """Return heading, text and category."""
+    if notice.event == "human.requested":
+        # Not what the agent says: its words stand in our own faces, marked as its own.
+        kind = _KINDS.get(notice.kind, "something that a person does")
+        body = f"{notice.principal} asks for {kind}\nsurehand requests list"
+        return "An agent asks for your help", body, "surehand.request"
+    what = f"{notice.principal} asks: {notice.action} in {notice.app or 'a new application'} ({notice.risk})"
+    return "An agent asks for approval", f"{what}\nsurehand approvals show {notice.approval_id}", "surehand.approval"
+
+
 class DesktopNotices:
     """Implements `ports.Herald`."""
 
@@ -43,23 +55,22 @@ class DesktopNotices:
     def __init__(self, address: str) -> None:
         self._address = address
         self._bus: Any = None
-        #: Notifications that are shown, by question; the newest only.
+        #: Notifications that are shown, by question or request; the newest only.
         self._shown: dict[str, int] = {}
 
     async def tell(self, notice: Notice) -> None:
         """Tell; see `ports.Herald.tell`."""
-        if notice.event == "approval.ended":
-            number = self._shown.pop(notice.approval_id, None)
+        if notice.event in {"approval.ended", "human.ended"}:
+            number = self._shown.pop(notice.about, None)
             if number is not None:
                 await self._call("CloseNotification", "u", [number])
             return
-        what = f"{notice.principal} asks: {notice.action} in {notice.app or 'a new application'} ({notice.risk})"
-        body = f"{what}\nsurehand approvals show {notice.approval_id}"
-        hints = {"urgency": _CRITICAL, "category": Variant("s", "surehand.approval")}
-        arguments = ["Surehand", 0, "dialog-question", "An agent asks for approval", html.escape(body), [], hints, 0]
+        head, body, category = _words(notice)
+        hints = {"urgency": _CRITICAL, "category": Variant("s", category)}
+        arguments = ["Surehand", 0, "dialog-question", head, html.escape(body), [], hints, 0]
         reply = await self._call("Notify", "susssasa{sv}i", arguments)
         if reply:
-            self._shown[notice.approval_id] = int(reply[0])
+            self._shown[notice.about] = int(reply[0])
         while len(self._shown) > limits.NOTICES_QUEUED_MAX:
             del self._shown[next(iter(self._shown))]
 

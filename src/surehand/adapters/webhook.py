@@ -2,8 +2,9 @@
 
 Guarantees: only to the address that the operator configured, over TLS unless that is this machine; no redirect and no
 proxy is followed; nothing of the answer is read but its status. The body holds ids, hashes and what kind of thing is
-asked, and of the screen nothing unless `content` is set. The signature is Ed25519 with a key of the daemon over the
-domain `surehand/webhook/v1`, a zero byte, the time, a full stop, and the body: neither is passed off as another.
+asked, and of the screen and an agent's words nothing unless `content` is set. The signature is Ed25519 with a key of
+the daemon over the domain `surehand/webhook/v1`, a zero byte, the time, a full stop, and the body: neither is passed
+off as another.
 """
 
 from __future__ import annotations
@@ -80,6 +81,7 @@ class Webhook:
         value = to_value(notice)
         if not self._content:
             value.pop("presentation", None)
+            value.pop("agent_says", None)
         await asyncio.to_thread(self._post, canonical.encode(value))
 
     async def close(self) -> None:

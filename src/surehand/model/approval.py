@@ -61,14 +61,17 @@ class PendingApproval(Record, frozen=True, kw_only=True):
 
 
 class Notice(Record, frozen=True, kw_only=True):
-    """What is told outside of a question: that it was asked, or that it has ended.
+    """What is told outside of a question or a request to people: that it was asked, or that it has ended.
 
-    Everything but `presentation` is proven or decided, and nothing of a screen; `presentation` may not be told at all.
+    Everything but `presentation` and `agent_says` is proven or decided, and nothing of a screen; those two may not be
+    told at all. A question has an `approval_id`, a request a `request_id` and a `kind`.
     """
 
     version: Literal[1] = 1
-    event: Literal["approval.requested", "approval.ended"]
-    approval_id: str
+    event: Literal["approval.requested", "approval.ended", "human.requested", "human.ended"]
+    approval_id: str = ""
+    request_id: str = ""
+    kind: str = ""
     state: str
     principal: str = ""
     action: str = ""
@@ -81,6 +84,12 @@ class Notice(Record, frozen=True, kw_only=True):
     expires_at_ms: int | None = None
     presentation: Presentation | None = None
 
+    agent_says: str | None = None
+
+    @property
+    def about(self) -> str:
+        """The id of what it is about."""
+        return self.approval_id or self.request_id
 
 class ApprovalAnswer(Record, frozen=True, kw_only=True):
     """An approver's signed answer.

@@ -1,9 +1,9 @@
-"""Telling people outside that they are asked: a notification on their desktop, a webhook (spec §6.4).
+"""Telling people outside that they are asked or asked in: a notification on their desktop, a webhook (spec §6.4).
 
 Guarantees:
 - Telling answers nothing and holds nothing up: the question is on record before anybody is told of it.
 - Each herald has its own bounded queue, time-out and number of tries; one that fails costs itself only, and says so.
-- Of what stands on a screen nothing is told unless the operator asked for it.
+- Of what stands on a screen, and of an agent's words, nothing is told unless the operator asked for it.
 - After a restart what is still open is told again: whoever missed it hears of it, with the same id.
 """
 
@@ -49,7 +49,7 @@ class Heralds:
             self._pass_on(_requested(one))
 
     def heard(self, value: dict[str, Any]) -> None:
-        """Take one thing that happened; anything but questions is passed over."""
+        """Take one thing that happened; anything but questions and requests to people is passed over."""
         facts = dict(value)
         kind = facts.pop("event", None)
         if kind == "approval.requested":
@@ -58,6 +58,11 @@ class Heralds:
             self._pass_on(
                 Notice(event="approval.ended", approval_id=facts["approval_id"], state=str(facts.get("state")))
             )
+        elif kind == "human.requested":
+            self._pass_on(_asked_in(facts))
+        elif str(kind).startswith("human."):
+            # Taken over it needs nobody else any more.
+            self._pass_on(Notice(event="human.ended", request_id=facts["request_id"], state=str(facts["status"])))
 
     def _pass_on(self, notice: Notice) -> None:
         for line in self._lines:
@@ -80,7 +85,7 @@ class Heralds:
             except (SurehandError, TimeoutError) as error:
                 # What it says of itself, and nothing of what was to be told.
                 said = error.message if isinstance(error, SurehandError) else "it took too long"
-                _log.warning("%s was not told of %s: %s", herald.name, notice.approval_id, said)
+                _log.warning("%s was not told of %s: %s", herald.name, notice.about, said)
             else:
                 return
             if pause_s is not None:
@@ -107,7 +112,7 @@ class _Line:
     def put(self, notice: Notice) -> None:
         if len(self.queue) >= limits.NOTICES_QUEUED_MAX:
             dropped = self.queue.popleft()
-            _log.warning("%s falls behind; it is not told of %s", self.herald.name, dropped.approval_id)
+            _log.warning("%s falls behind; it is not told of %s", self.herald.name, dropped.about)
         self.queue.append(notice)
         self.waiting.set()
 
@@ -128,4 +133,18 @@ def _requested(pending: PendingApproval) -> Notice:
         requested_at_ms=pending.requested_at_ms,
         expires_at_ms=pending.expires_at_ms,
         presentation=shown,
+    )
+
+
+def _asked_in(facts: dict[str, Any]) -> Notice:
+    """Return the notice of a request to people, as they are shown it."""
+    return Notice(
+        event="human.requested",
+        request_id=facts["request_id"],
+        kind=facts["kind"],
+        state="waiting",
+        principal=facts["principal"],
+        requested_at_ms=facts["requested_at_ms"],
+        expires_at_ms=facts["expires_at_ms"],
+        agent_says=facts["agent_says"],
     )

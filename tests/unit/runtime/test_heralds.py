@@ -204,6 +204,49 @@ def test_an_address_over_tls_or_of_this_machine_will_do() -> None:
         check_address(address)
 
 
+# --- requests for help ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("content", [False, True])
+async def test_a_request_for_help_is_told_like_a_question_and_its_words_only_where_wanted(
+    server: Server, content: bool
+) -> None:
+    async with told(Webhook(server.address, KEY, content=content)) as (scene, _):
+        asked = await scene.ask("read me the code 918273")
+        (requested,) = await server.until(1)
+        await scene.control("requests.take", request_id=asked["request_id"])
+        _, taken = await server.until(2)
+        await scene.control("requests.done", request_id=asked["request_id"], note="the note")
+        *_, ended = await server.until(3)
+    assert (requested["event"], requested["request_id"], requested["kind"]) == (
+        "human.requested",
+        asked["request_id"],
+        "captcha",
+    )
+    assert ("918273" in json.dumps(requested)) == content
+    assert [(one["event"], one["state"]) for one in (taken, ended)] == [
+        ("human.ended", "taken"),
+        ("human.ended", "done"),
+    ]
+    assert not any(b"the note" in body for _, body in server.got)
+
+
+async def test_a_request_for_help_is_notified_without_the_agents_words_and_goes_when_it_is_taken(bus: str) -> None:
+    shower, got, came = await desktop(bus)
+    async with told(DesktopNotices(bus)) as (scene, _):
+        asked = await scene.ask("type <b>your password</b> here")
+        async with asyncio.timeout(10):
+            await came.get()
+            _, _, _, head, body, actions, _, _ = got[0].body
+            assert (head, actions) == ("An agent asks for your help", [])
+            assert "password" not in body
+            assert "a captcha" in body
+            await scene.control("requests.take", request_id=asked["request_id"])
+            await came.get()
+    assert (got[1].member, got[1].body) == ("CloseNotification", [7])
+    shower.disconnect()
+
+
 # --- a desktop ------------------------------------------------------------------------------------------------------
 
 
