@@ -145,7 +145,10 @@ SHADOW_KINDS_MAX: Final = 1_000  # differences told apart; a tried policy that d
 SHADOW_NOTE_MS: Final = 5_000  # differences of one kind within this are one record
 POLICY_STARS_MAX: Final = 8  # each * multiplies the cost of one comparison
 APPROVALS_NEEDED_MAX: Final = 16
-GRANT_BYTES_MAX: Final = 16 * 1024
+HOLDS_MAX: Final = 64  # pauses and desktops taken at once; past it a stop pauses everything
+HALT_MS_MAX: Final = 100  # from a person's stop to everything released (spec §1); measured by the tests
+HALT_REPORT_MS_MAX: Final = 2_000  # what was stopped may end in its own way this long before the answer says `running`
+HALT_NAMED_MAX: Final = 64  # operations that the record of a stop names; how many there were it says
 REASON_CHARS_MAX: Final = 1_000
 
 # --- requests to people (spec §6.4) ---------------------------------------------------------------------------

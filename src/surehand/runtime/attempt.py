@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from surehand.errors import Cancelled, PermitInvalid, SurehandError
+from surehand.errors import Cancelled, PermitInvalid
 from surehand.model.actions import Action
 from surehand.model.decision import Permit
 from surehand.model.scene import LiveNode, Node, Surface
@@ -96,8 +96,3 @@ class LiveAttempt:
             if not self.entered:
                 raise Cancelled("stopped before any input was sent")
             raise StopInput(reason)
-
-
-def nothing_happened(error: BaseException, attempt: LiveAttempt) -> bool:
-    """Return whether an error from an actor proves that no effect happened."""
-    return not attempt.entered and isinstance(error, SurehandError)

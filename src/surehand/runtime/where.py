@@ -6,7 +6,7 @@ from surehand import limits
 from surehand.core.scene.describe import quote
 from surehand.core.scene.fence import index_of_label
 from surehand.core.scene.query import resolve_one
-from surehand.errors import AppNotFound, InvalidRequest, TargetNotFound, Unavailable
+from surehand.errors import AmbiguousApp, AppNotFound, InvalidRequest, TargetNotFound, Unavailable
 from surehand.model.scene import Scene, Surface
 from surehand.runtime import params as p
 from surehand.runtime.parts import Parts
@@ -56,11 +56,22 @@ def _is_app(surface: Surface, name: str) -> bool:
 
 
 async def one_surface(parts: Parts, session: Session, where: p.Where, *, listed: bool = True) -> Surface:
-    """Return the one window a call means; of several of an application the active one."""
+    """Return the one window a call means; of several of an application the active one.
+
+    Raises:
+        AmbiguousApp, InvalidRequest, and what `surfaces_of` raises.
+    """
     found = await surfaces_of(parts, session, where, listed=listed)
     if len(found) > 1:
         active = tuple(surface for surface in found if "active" in surface.states)
         found = active if len(active) == 1 else found
+    if where.app is not None and len({surface.app.pid for surface in found}) > 1:
+        # Several programs under one name: which one is meant nobody guesses.
+        raise AmbiguousApp(
+            f"several running applications are called {where.app}",
+            fix="name one by its pid, or a window of it with surface",
+            observed={"candidates": [f"{one.app.pid} {quote(one.title)}" for one in found[: limits.CANDIDATES_MAX]]},
+        )
     if len(found) != 1:
         raise InvalidRequest(
             f"{len(found)} windows are meant",

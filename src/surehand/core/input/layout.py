@@ -13,7 +13,6 @@ from surehand.core.input.keys import Key, character_of, named_key
 
 SHIFT: Final = 1
 LOCK: Final = 2
-GROUPS_MAX: Final = 4
 _GROUP_RULE: Final = 0xC0
 _CLAMP: Final = 0x40
 _REDIRECT: Final = 0x80
