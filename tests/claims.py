@@ -43,6 +43,7 @@ class Claim:
 _GATEWAY = "tests/unit/runtime/test_gateway.py::"
 _PEOPLE = "tests/unit/runtime/test_attacks_people.py::"
 _ASKED = "tests/unit/runtime/test_people.py::"
+_HALTING = "tests/unit/runtime/test_halting.py::"
 _APPROVALS = "tests/unit/runtime/test_approvals.py::"
 _SELF = "tests/desktop/mcp/test_self_approval.py::"
 _HERALDS = "tests/unit/runtime/test_heralds.py::"
@@ -540,7 +541,7 @@ CLAIMS: tuple[Claim, ...] = (
         5,
         "input under way stops when a person takes over",
         (_ASKED + "test_input_under_way_stops_between_two_units_when_a_person_takes_over",),
-        Guard(_RUNTIME + "gateway.py", " or run.session.handed_over() is not None:\n", ":\n"),
+        Guard(_RUNTIME + "gateway.py", " or run.session.is_held():\n", ":\n"),
     ),
     Claim(
         5,
@@ -548,9 +549,63 @@ CLAIMS: tuple[Claim, ...] = (
         (_ASKED + "test_a_new_session_is_no_way_around_a_person_who_took_over",),
         Guard(
             _RUNTIME + "people.py",
-            "            desk_of(ask.session).taken_from[request_id] = ask.session.principal\n",
+            "            self.brakes.on(_hold_of(ask, person, self._clock.wall_ms()))\n",
             "",
         ),
+    ),
+    Claim(
+        5,
+        "what a person stopped has no effect any more",
+        (_HALTING + "test_a_stop_between_claim_and_dispatch_leaves_no_effect_and_frees_the_id",),
+        Guard(
+            _RUNTIME + "run.py",
+            "        self.check_not_halted()\n        if self.cancelled",
+            "        if self.cancelled",
+        ),
+    ),
+    Claim(
+        5,
+        "input that a person stopped ends between two units",
+        (_HALTING + "test_a_stop_during_input_ends_it_between_two_units_and_says_what_was_delivered",),
+        Guard(_RUNTIME + "gateway.py", "            if run.halted or (touched", "            if (touched"),
+    ),
+    Claim(
+        5,
+        "a stop between two steps of a batch begins none after it",
+        (_HALTING + "test_a_stop_between_two_steps_begins_none_after_it",),
+        Guard(
+            _RUNTIME + "agent.py",
+            "            _check_not_halted(session, halts)\n            reply",
+            "            reply",
+        ),
+    ),
+    Claim(
+        5,
+        "after a stop agents stay paused",
+        (_HALTING + "test_after_a_stop_agents_stay_paused_and_the_record_says_who_when_and_why",),
+        Guard(_RUNTIME + "session.py", "        self.brakes.check(self)\n", ""),
+    ),
+    Claim(
+        5,
+        "paused stays paused over a restart",
+        (_HALTING + "test_paused_stays_paused_over_a_restart_and_taken_stays_taken",),
+        Guard(_RUNTIME + "halting.py", 'elif event.type == _SET and event.payload["session"] is None:', "elif False:"),
+    ),
+    Claim(
+        5,
+        "a stop works while nothing can be recorded",
+        (_HALTING + "test_a_stop_works_while_nothing_can_be_recorded",),
+        Guard(
+            _RUNTIME + "halting.py",
+            "    except SurehandError:\n        return False\n    return True\n",
+            "    except SurehandError:\n        raise\n    return True\n",
+        ),
+    ),
+    Claim(
+        5,
+        "an agent cannot stop, pause or resume anybody",
+        (_HALTING + "test_an_agent_cannot_stop_pause_or_resume_anybody",),
+        Guard(_RUNTIME + "host.py", 'table = AGENT if channel.role == "agent" else CONTROL', "table = AGENT | CONTROL"),
     ),
     Claim(
         5,

@@ -27,6 +27,7 @@ from surehand.cli import (
     operating,
     policies,
     requesting,
+    stopping,
     watching,
 )
 from surehand.cli.output import EXIT_OK, EXIT_SIGINT, EXIT_USAGE, Finished, Output, start_run
@@ -65,7 +66,7 @@ def build() -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(_root)
-    for module in (machine, looking, acting, agents, calling, installing, operating):
+    for module in (machine, looking, acting, agents, calling, installing, operating, stopping):
         for name, command in module.COMMANDS.items():
             _add(app, name, command)
     approvals = {**approving.COMMANDS, "watch": watching.watch}

@@ -17,14 +17,14 @@ from surehand.core.scene.diff import diff
 from surehand.core.scene.query import find
 from surehand.core.scene.render import RenderOptions, render
 from surehand.core.verification import default_expectation
-from surehand.errors import StaleTarget, SurehandError
+from surehand.errors import Cancelled, StaleTarget, SurehandError
 from surehand.model.actions import Hold
 from surehand.model.outcome import UNKNOWN_STATEMENT, Reply
 from surehand.model.record import to_value
 from surehand.model.request import Batch, Request
 from surehand.model.scene import Scene, Surface
 from surehand.model.verification import NoVerification
-from surehand.runtime import changes, contents, following, launched, picturing, plans, pointed
+from surehand.runtime import changes, contents, following, halting, launched, picturing, plans, pointed
 from surehand.runtime import params as p
 from surehand.runtime.asking import approval, human
 from surehand.runtime.doctoring import doctor
@@ -212,11 +212,20 @@ async def propose(parts: Parts, session: Session, args: p.Propose) -> dict[str, 
 
 
 async def act(parts: Parts, session: Session, args: p.Act) -> dict[str, Any]:
-    """Run one request; with `observe_after` also say what it changed."""
+    """Run one request; with `observe_after` also say what it changed.
+
+    Who waits for approvals waits for an operator too who paused it.
+    """
+    halts = session.halts
+    until_ms = parts.clock.monotonic_ms() + args.wait_approval_ms
     _will_hold(session, args.request)
     seen = await changes.before(parts, session, [args.request]) if args.observe_after else None
     request = await launched.by_id(session, args.request)
+    _check_not_halted(session, halts)
     reply = await parts.gateway.act(session, request, wait_approval_ms=args.wait_approval_ms)
+    while _is_held(reply) and await halting.when_free(parts, session, until_ms):
+        left_ms = max(0, until_ms - parts.clock.monotonic_ms())
+        reply = await parts.gateway.act(session, request, wait_approval_ms=left_ms)
     if reply.error is not None:
         session.shown.candidates(session.latest.values(), reply.error.get("observed") or {})
     if seen is not None and reply.terminal is not None:
@@ -229,6 +238,21 @@ async def act(parts: Parts, session: Session, args: p.Act) -> dict[str, Any]:
                 change = await changes.after(parts, session, seen, [reply], full=args.full)
                 reply = msgspec.structs.replace(reply, output={**(reply.output or {}), "after": change})
     return _reply_value(reply)
+
+
+def _is_held(reply: Reply) -> bool:
+    what = ((reply.error or {}).get("details") or {}).get("what")
+    return reply.status == "refused" and what in {"paused", "taken_over"}
+
+
+def _check_not_halted(session: Session, halts: int) -> None:
+    """Begin nothing that was asked for before a person stopped the session.
+
+    Raises:
+        Cancelled.
+    """
+    if session.halts != halts:
+        raise Cancelled("stopped by a person before any effect", gate="deadline", details={"what": "halted"})
 
 
 def _will_hold(session: Session, request: Request) -> None:
@@ -250,11 +274,12 @@ def _reply_value(reply: Reply) -> dict[str, Any]:
 
 async def batch(parts: Parts, session: Session, args: p.RunBatch) -> dict[str, Any]:
     """Run steps one after another until one does not succeed or the caller gives up (spec §5.5)."""
+    halts = session.halts
     waits = await plans.agree(parts, session, args.batch)
     if waits is not None:
         return {"replies": [_reply_value(waits)], "stopped_by": waits.operation_id}
     seen = await changes.before(parts, session, args.batch.steps) if args.observe_after else None
-    replies, stopped_by = await _run_steps(parts, session, args.batch)
+    replies, stopped_by = await _run_steps(parts, session, args.batch, halts)
     value: dict[str, Any] = {"replies": [_reply_value(reply) for reply in replies]}
     if stopped_by is not None:
         value["stopped_by"] = stopped_by
@@ -265,7 +290,7 @@ async def batch(parts: Parts, session: Session, args: p.RunBatch) -> dict[str, A
     return value
 
 
-async def _run_steps(parts: Parts, session: Session, batch: Batch) -> tuple[list[Reply], str | None]:
+async def _run_steps(parts: Parts, session: Session, batch: Batch, halts: int) -> tuple[list[Reply], str | None]:
     task = asyncio.current_task()
     replies: list[Reply] = []
     for index, step in enumerate(batch.steps):
@@ -273,6 +298,7 @@ async def _run_steps(parts: Parts, session: Session, batch: Batch) -> tuple[list
         _will_hold(session, request)
         try:
             request = await launched.by_id(session, request)
+            _check_not_halted(session, halts)
             reply = await parts.gateway.act(session, request)
         except (SurehandError, asyncio.CancelledError):
             if not replies:

@@ -133,6 +133,7 @@ class Approvals:
         started = self._clock.monotonic_ms()
         state = await self._wait(run, question)
         if state == "waiting":
+            run.check_not_halted()
             raise ApprovalNeeded(told(question.pending))
         await self._settle(run, question, state)
         run.uses[rules.use_key(question.pending.approval_id, run.plan_step)] = 1

@@ -34,6 +34,7 @@ from surehand.errors import InvalidRequest
 from surehand.model.events import NewEvent
 from surehand.model.scene import AppIdentity, LiveNode, Surface
 from surehand.ports import Clock, Herald, PolicyEngine
+from surehand.runtime import halting
 from surehand.runtime._desktop_folder import PATH as PROGRAMS_PATH
 from surehand.runtime.approvals import Approvals
 from surehand.runtime.authority import Authority
@@ -83,8 +84,8 @@ async def build_host(
         config: The operator's.
         state_dir: Where journal and keys are; made where missing, ours alone.
         denied_apps: Comma list of applications to deny; the environment's `SUREHAND_DENIED_APPS` by default.
-
         policy_beside: Where a policy may appear later, if the configuration names none.
+
     Raises:
         SurehandError: a policy, key or journal file that is not as it must be; says how to mend it.
     """
@@ -94,13 +95,14 @@ async def build_host(
     journal = SqliteJournal.open(state_dir / JOURNAL_NAME, clock=clock)
     listed = os.environ.get(_DENIED_APPS, "") if denied_apps is None else denied_apps
     parts = _parts(config, clock, journal, keys, denied_tokens(",".join((*config.denied_apps, listed))), state_dir)
-    if journal.recovery is None:
     if config.policy is None and parts.authority.policies is not None:
         parts.authority.policies.beside = policy_beside
+    if journal.recovery is None:
         started = {"trust_level": config.trust_level, "authority": config.authority}
         await recover(journal, parts.operations)
         await parts.approvals.restore()
         await parts.people.restore()
+        await halting.restore(parts)
         await parts.authority.budgets.restore()
         await journal.append(
             [

@@ -16,6 +16,7 @@ from surehand.core.history import operation_stream
 from surehand.errors import InvalidRequest
 from surehand.model.events import Event
 from surehand.model.record import to_value
+from surehand.runtime import halting
 from surehand.runtime import params as p
 from surehand.runtime.parts import Parts
 from surehand.runtime.session import Session
@@ -89,13 +90,13 @@ async def ps(parts: Parts, _: Session, __: p.Nothing) -> dict[str, Any]:
     return {
         "sessions": [
             {
-                "session": f"s{number}",
+                "session": one.label,
                 "principal": one.principal,
                 "role": one.role,
                 "client": one.client,
                 "desktop": None if one.desk is None else one.desk.name,
             }
-            for number, one in enumerate(parts.sessions.values(), 1)
+            for one in parts.sessions.values()
         ],
         "desktops": parts.desks.listed(),
         "in_flight": parts.gateway.in_flight(),
@@ -106,6 +107,7 @@ async def ps(parts: Parts, _: Session, __: p.Nothing) -> dict[str, Any]:
         "approvals": len(parts.approvals.pending()),
         "requests": len(parts.people.open()),
         "budgets": parts.authority.budgets.listed(parts.config.ceilings),
+        "holds": halting.listed(parts),
     }
 
 
@@ -260,6 +262,12 @@ CONTROL: Final[dict[str, tuple[type[Any], Method]]] = {
     "requests.decline": (p.HandBack, requests_decline),
     "ps": (p.Nothing, ps),
     "stop": (p.Nothing, stop),
+    "halt": (p.Halt, halting.halt),
+    "pause": (p.Pause, halting.pause),
+    "resume": (p.Resume, halting.resume),
+    "holds": (p.Nothing, halting.holds),
+    "take": (p.TakeDesktop, halting.take),
+    "hand_back": (p.DesktopName, halting.hand_back),
     "budgets": (p.Nothing, budgets),
     "budgets.renew": (p.PrincipalName, budgets_renew),
     "policy": (p.Nothing, policy),

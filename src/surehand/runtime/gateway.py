@@ -154,11 +154,12 @@ class Gateway:
         return [run.task for run in runs if run.task is not None]
 
     def in_flight(self) -> list[dict[str, str]]:
-        """Return what runs now: principal, operation id, state."""
-        return [
-            {"principal": run.principal, "operation_id": run.operation_id, "state": run.operation.state}
-            for run in self._running.values()
-        ]
+        """Return what runs now: principal, operation id, state, and what it is."""
+        return [run.told() for run in self._running.values()]
+
+    def runs(self) -> list[Run]:
+        """Return what runs now, for whoever stops it."""
+        return list(self._running.values())
 
     async def foresee(self, session: Session, request: Request) -> tuple[Run, Decision]:
         """Return what a request would be, and what policy says of it now; nothing is begun."""
@@ -321,7 +322,6 @@ class Gateway:
         run.decision = decision
         run.step(_H.POLICY_ALLOWED)
 
-    async def _first_fence(self, run: Run) -> None:
     async def _decided(self, run: Run) -> Decision:
         """Return the decision of the policy in force now: one that came since is asked anew (spec §6.1)."""
         while self.authority.is_old(run.decision):
@@ -330,6 +330,7 @@ class Gateway:
             raise InternalError("a claim without a decision")
         return run.decision
 
+    async def _first_fence(self, run: Run) -> None:
         await self._fence(run)
         safety.check_secret_use(run.request.action, run.aim.node)
         run.step(_H.FENCE_HELD)
@@ -371,8 +372,8 @@ class Gateway:
 
     async def _claim(self, run: Run) -> None:
         await self.authority.spend(run)
-        run.permit = permit.mint_permit(
         decision = await self._decided(run)
+        run.permit = permit.mint_permit(
             self.keys.permit,
             request_hash=run.request_hash,
             decision_id=decision.decision_id,
@@ -458,7 +459,7 @@ class Gateway:
         touched = None if desk is None or desk.interruptions is None else desk.interruptions.mark()
 
         def stop() -> str | None:
-            if (touched is not None and touched()) or run.session.handed_over() is not None:
+            if run.halted or (touched is not None and touched()) or run.session.is_held():
                 return "person"
             return "cancelled" if run.cancelled.is_set() else None
 
@@ -481,8 +482,8 @@ class Gateway:
         """Policy, permit, cancellation and deadline, a moment before the line is crossed."""
         if run.permit is None or run.decision is None:
             raise InternalError("a dispatch without a permit")
-        now = self.clock.monotonic_ms()
         self.authority.check_current(run.decision)
+        now = self.clock.monotonic_ms()
         permit.check_permit(
             self.keys.permit,
             run.permit,

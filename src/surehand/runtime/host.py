@@ -8,28 +8,30 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 from collections.abc import Callable
 from typing import Any, Final, Literal
 
 from surehand.errors import InvalidRequest, SurehandError, Unavailable
 from surehand.model.events import NewEvent
 from surehand.model.record import convert
+from surehand.runtime import halting
 from surehand.runtime import params as p
 from surehand.runtime.agent import AGENT
 from surehand.runtime.attending import Attending
 from surehand.runtime.control import CONTROL
 from surehand.runtime.parts import Parts
+from surehand.runtime.posture import posture
 from surehand.runtime.session import Session, new_session_id
 from surehand.runtime.watching import watch
-from surehand.runtime.posture import posture
 
 Progress = Callable[[dict[str, Any]], None]
 
 _SUBSCRIBE: Final = "events.subscribe"
 _WATCH: Final = "watch"
-
-
 _CONSOLE: Final = "console"
+
+
 class Host:
     """Owner of adapters, keys, journal and policy; see `daemon.facade`."""
 
@@ -39,6 +41,9 @@ class Host:
         self._attending = Attending()
         parts.approvals.publish = self._publish
         parts.people.publish = self._publish
+        parts.publish = self._publish
+        parts.people.brakes = parts.brakes
+        self._labels = (f"s{number}" for number in itertools.count(1))
         parts.desks.in_use = self._works_on
 
     async def open_channel(
@@ -60,6 +65,8 @@ class Host:
             journal=str(self.parts.describe_journal().get("identity", "")),
             client=client,
             no_desk="" if desk is not None else self.parts.desks.choice(),
+            label=next(self._labels),
+            brakes=self.parts.brakes,
         )
         self.parts.sessions[session.session_id] = session
         if role == "control":
@@ -91,6 +98,8 @@ class Host:
             raise Unavailable("this session has ended", fix="connect again")
         if channel.role == "control" and method == _SUBSCRIBE:
             return await self._subscribe(progress)
+        if channel.role == "control" and method == _CONSOLE:
+            return self._console(channel, convert(p.Console, params))
         if channel.role == "agent" and method == _WATCH:
             return await watch(self.parts, channel, convert(p.Watch, params), progress)
         table = AGENT if channel.role == "agent" else CONTROL
@@ -98,9 +107,12 @@ class Host:
         if entry is None:
             raise InvalidRequest(f"no method is called {method[:64]}", details={"role": channel.role})
         kind, function = entry
-        if channel.role == "control" and method == _CONSOLE:
-            return self._console(channel, convert(p.Console, params))
         return await function(self.parts, channel, convert(kind, params))
+
+    def _console(self, channel: Session, args: p.Console) -> dict[str, Any]:
+        """Keep agents out of a console page, its port and its browsers while its session lives; say the posture."""
+        self._attend(self._attending.shows(channel.session_id, args.port, args.pids))
+        return posture(self.parts)
 
     async def _subscribe(self, progress: Progress | None) -> dict[str, Any]:
         """Push what happens until the caller goes."""
@@ -109,11 +121,6 @@ class Host:
         self._listeners.append(progress)
         try:
             await asyncio.get_running_loop().create_future()
-    def _console(self, channel: Session, args: p.Console) -> dict[str, Any]:
-        """Keep agents out of a console page, its port and its browsers while its session lives; say the posture."""
-        self._attend(self._attending.shows(channel.session_id, args.port, args.pids))
-        return posture(self.parts)
-
         finally:
             self._listeners.remove(progress)
         return {}
@@ -141,6 +148,7 @@ class Host:
             for actor in channel.desk.actors:
                 with contextlib.suppress(SurehandError):
                     await actor.release_all()
+        halting.session_ends(self.parts, channel)
         self.parts.sessions.pop(channel.session_id, None)
         if channel.role == "control":
             self._attend(self._attending.go(channel.session_id))

@@ -306,7 +306,6 @@ class HandBack(RequestName, frozen=True, kw_only=True):
         check_text("note", self.note, limits.HUMAN_TEXT_BYTES_MAX)
 
 
-class GiveStanding(Record, frozen=True, kw_only=True):
 class Console(Record, frozen=True, kw_only=True):
     """A console page that people use: its port, and the processes that show it."""
 
@@ -320,6 +319,7 @@ class Console(Record, frozen=True, kw_only=True):
             check_range("pid", pid, 1, limits.INTEGER_MAX)
 
 
+class GiveStanding(Record, frozen=True, kw_only=True):
     """A standing grant to give, signed with the key of the approver that it names."""
 
     grant: StandingGrant
@@ -392,3 +392,48 @@ class Launch(Record, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         check_count("argv", len(self.argv), 1, limits.PATHS_MAX)
+
+
+class Scoped(Record, frozen=True, kw_only=True):
+    """Which agents: those that fit everything that is named; nothing named means all. `session` is a label of `ps`."""
+
+    desktop: str | None = None
+    principal: str | None = None
+    session: str | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("desktop", "principal", "session"):
+            if (value := getattr(self, name)) is not None:
+                check_text(name, value, limits.IDENTIFIER_CHARS_MAX)
+
+
+class Pause(Scoped, frozen=True, kw_only=True):
+    """Whom to pause, and why, in the operator's words: agents are told them."""
+
+    reason: str = ""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_text("reason", self.reason, limits.REASON_CHARS_MAX)
+
+
+class Halt(Pause, frozen=True, kw_only=True):
+    """Whom to stop. `go_on` ends only what is in flight; without it they stay paused."""
+
+    go_on: bool = False
+
+
+class Resume(Scoped, frozen=True, kw_only=True):
+    """Which pauses end: one by its id, those of exactly this scope, or with nothing named all."""
+
+    hold_id: str | None = None
+
+
+class TakeDesktop(Record, frozen=True, kw_only=True):
+    """A desktop to take over, and why."""
+
+    name: str
+    reason: str = ""
+
+    def __post_init__(self) -> None:
+        check_text("reason", self.reason, limits.REASON_CHARS_MAX)

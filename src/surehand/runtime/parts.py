@@ -9,6 +9,7 @@ from typing import Any
 from surehand.ports import Clock, Journal
 from surehand.runtime.approvals import Approvals
 from surehand.runtime.authority import Authority
+from surehand.runtime.brakes import Brakes
 from surehand.runtime.config import Config
 from surehand.runtime.desks import Desks
 from surehand.runtime.facts import FactFinder
@@ -43,5 +44,8 @@ class Parts:
     verify_journal: Callable[[], Awaitable[dict[str, Any]]]
     closers: list[Callable[[], Awaitable[None]]] = field(default_factory=list)
     sessions: dict[str, Session] = field(default_factory=dict)
+    brakes: Brakes = field(default_factory=Brakes)
+    #: Tells whoever listens on the control socket; set by the host.
+    publish: Callable[[str, dict[str, Any]], None] = lambda _kind, _value: None
     #: Set when an operator asks the daemon to stop.
     stop: Callable[[], None] = lambda: None

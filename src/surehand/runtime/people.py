@@ -26,6 +26,7 @@ from surehand.core.scene.describe import escape
 from surehand.errors import AuthorityDenied, InvalidRequest, SurehandError, TooLarge
 from surehand.model.events import NewEvent
 from surehand.ports import Clock, Journal
+from surehand.runtime.brakes import Brakes, Hold, Scope
 from surehand.runtime.notices import Notices
 from surehand.runtime.scenes import desk_of
 from surehand.runtime.session import Session
@@ -100,6 +101,8 @@ class People:
         self._digest = digest
         self._notices = notices
         self.publish = publish
+        #: Set by the host, as is `publish`.
+        self.brakes = Brakes()
         self._asks: dict[str, Ask] = {}
         self._ending: set[asyncio.Task[None]] = set()
 
@@ -226,7 +229,7 @@ class People:
         if ask.status == "waiting":
             # At once: whatever the agent has in flight stops before the disk is waited for.
             ask.status = "taken"
-            desk_of(ask.session).taken_from[request_id] = ask.session.principal
+            self.brakes.on(_hold_of(ask, person, self._clock.wall_ms()))
             if ask.timer is not None:
                 ask.timer.cancel()
             await self._record(ask, "human.taken.v1", person)
@@ -269,8 +272,7 @@ class People:
         """Let the agent act again; what happened on the screen meanwhile its next look shows."""
         ask.status = status
         ask.session.waits_for.discard(ask.request_id)
-        if ask.session.desk is not None:
-            ask.session.desk.taken_from.pop(ask.request_id, None)
+        self.brakes.off(ask.request_id)
         if ask.timer is not None:
             ask.timer.cancel()
         self._tell(ask, status)
@@ -314,6 +316,11 @@ class People:
                 ask.timer.cancel()
         if self._ending:
             await asyncio.wait(self._ending)
+
+
+def _hold_of(ask: Ask, person: str, now_ms: int) -> Hold:
+    scope = Scope(desktop=ask.session.desktop, principal=ask.session.principal)
+    return Hold(hold_id=ask.request_id, what="handed_over", scope=scope, by=person, since_ms=now_ms)
 
 
 def _stream(request_id: str) -> str:

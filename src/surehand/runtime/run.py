@@ -42,6 +42,8 @@ class Run:
     task: asyncio.Task[Reply] | None = None
     waiters: int = 0
     cancelled: asyncio.Event = field(default_factory=asyncio.Event)
+    #: A person stopped it.
+    halted: bool = False
     #: Set when the task is done.
     ended: asyncio.Event = field(default_factory=asyncio.Event)
     #: Set once `action_hash` says what is meant, or it is clear that nothing will.
@@ -91,12 +93,39 @@ class Run:
         """Move the operation along the table."""
         self.operation = self.operation.step(happening, **facts)
 
+    def halt(self) -> None:
+        """Have it end where it is: before its effect, or between two units of input."""
+        self.halted = True
+        self.cancelled.set()
+
+    def check_not_halted(self) -> None:
+        """Refuse to go on where a person stopped it.
+
+        Raises:
+            Cancelled: nothing was done.
+        """
+        if self.halted:
+            raise Cancelled("stopped by a person before any effect", gate="deadline", details={"what": "halted"})
+
+    def told(self) -> dict[str, str]:
+        """Return what people are told of it while it runs."""
+        return {
+            "principal": self.principal,
+            "operation_id": self.operation_id,
+            "state": self.operation.state,
+            "effect": self.effect,
+            "app": self.aim.app,
+            "session": self.session.label,
+            "desktop": self.session.desktop,
+        }
+
     def check_time(self, now_ms: int) -> None:
         """Refuse to go on once cancelled or late; cancellation beats expiry.
 
         Raises:
             Cancelled, Timeout, AuthorityDenied: nothing was done.
         """
+        self.check_not_halted()
         if self.cancelled.is_set():
             raise Cancelled("cancelled before any effect", gate="deadline")
         if now_ms >= self.deadline_at_ms:

@@ -19,9 +19,10 @@ from weakref import WeakValueDictionary
 from surehand import limits
 from surehand.core.scene.labels import LabelTable
 from surehand.core.scene.tree import forget_derived
-from surehand.errors import AuthorityDenied, SurehandError, Unavailable, WindowNotFound
+from surehand.errors import SurehandError, Unavailable, WindowNotFound
 from surehand.model.scene import Scene, Surface
 from surehand.ports import Actor, Interruptions, Observer, Screen
+from surehand.runtime.brakes import Brakes, refusal
 from surehand.runtime.shown import Before, Shown
 from surehand.runtime.sights import Sights
 
@@ -54,8 +55,6 @@ class Desk:
     silent: dict[str, Surface] = field(default_factory=dict)
     #: Pointer and keyboard belong to one operation at a time; input of two would interleave.
     input_turn: asyncio.Lock = field(default_factory=asyncio.Lock)
-    #: Whose agents a person has taken this desktop from, by the request that asked for it (runtime/people.py).
-    taken_from: dict[str, str] = field(default_factory=dict)
     #: The id of the installed application that a plain program name stands for, None where it stands for none.
     application_of: Callable[[str], str | None] = lambda _: None
     #: What comes close to the name of a program that is not there, None where it may be launched.
@@ -193,11 +192,21 @@ class Session:
     waits_for: set[str] = field(default_factory=set)
     #: Watches that run.
     watches: int = 0
+    #: What people see it called, for as long as the daemon runs.
+    label: str = ""
+    #: How often a person stopped what it had in flight (runtime/halting.py).
+    halts: int = 0
+    brakes: Brakes = field(default_factory=Brakes)
 
     @property
     def session(self) -> str:
         """The opaque id the client is told."""
         return self.session_id
+
+    @property
+    def desktop(self) -> str:
+        """The name of its desktop, empty where it has none."""
+        return "" if self.desk is None else self.desk.name
 
     def handed_over(self) -> str | None:
         """Return the request for which this session does not act now: its own, or one by which a person took over.
@@ -206,26 +215,23 @@ class Session:
         """
         for request_id in self.waits_for:
             return request_id
-        taken = {} if self.desk is None else self.desk.taken_from
-        for request_id, principal in taken.items():
-            if principal == self.principal:
-                return request_id
-        return None
+        hold = self.brakes.over(self, "handed_over")
+        return None if hold is None else hold.hold_id
+
+    def is_held(self) -> bool:
+        """Whether a person keeps it from acting now."""
+        return self.handed_over() is not None or self.brakes.over(self) is not None
 
     def check_not_handed_over(self) -> None:
-        """Refuse to act while a person was asked in, or is at it.
+        """Refuse to act while a person was asked in, is at it, or paused the agent.
 
         Raises:
             AuthorityDenied.
         """
         request_id = self.handed_over()
         if request_id is not None:
-            raise AuthorityDenied(
-                "the desktop is handed over to a person",
-                gate="authority",
-                fix="wait with request_human until it is handed back",
-                details={"what": "handed_over", "request_id": request_id},
-            )
+            raise refusal("handed_over", request_id)
+        self.brakes.check(self)
 
     def next_scene_id(self) -> str:
         """Return an id no other scene of this session has."""
