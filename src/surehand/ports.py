@@ -177,6 +177,9 @@ class Screen(Protocol):
     async def stacking(self) -> tuple[dict[str, Any], ...]:
         """Return managed windows from front to back: id, pid, title, bounds, minimized, focused."""
 
+    async def popups(self) -> tuple[dict[str, Any], ...]:
+        """Return windows that show and that no window manager manages, such as menus: id, pid, bounds."""
+
     async def monitors(self) -> tuple[dict[str, Any], ...]:
         """Return the parts of the desktop that are monitors: name, bounds in desktop pixels, primary."""
 

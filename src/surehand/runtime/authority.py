@@ -28,7 +28,7 @@ from surehand.runtime.current import check_not_the_persons
 from surehand.runtime.launched import check_there
 from surehand.runtime.policies import Policies
 from surehand.runtime.run import Run
-from surehand.runtime.session import Session
+from surehand.runtime.session import ReadDecision, Session
 
 _READ_DECISIONS_MAX: Final = 1_000
 #: All that agents are told of a policy that cannot be used.
@@ -165,8 +165,8 @@ class Authority:
                 details={"rule": "closed"},
             )
 
-    async def check_read(self, session: Session, surface: Surface) -> None:
-        """Refuse to read a surface that policy closes to this session; the answer is kept.
+    async def check_read(self, session: Session, surface: Surface) -> tuple[str, ...]:
+        """Refuse to read a surface that policy closes to this session; return what is redacted in it. It is kept.
 
         Raises:
             PolicyDenied: naming the rule.
@@ -174,27 +174,30 @@ class Authority:
         self.check_usable()
         generation = "1" if self.policies is None else self.policies.read_generation
         key = (surface.app.key, surface.place, surface.app.claimed_name, surface.title, generation)
-        rule = session.read_decisions.get(key)
-        if rule is None:
+        kept = session.read_decisions.get(key)
+        if kept is None:
             if self.read_document is None:
                 raise PolicyDenied("no policy is wired", gate="policy")
             decision = await self.decide(self.read_document(session, surface), "read")
             # Nobody is there to be asked about a read's output, so what needs a yes is not given out.
             given = decision.outcome == "allow" and decision.obligations.release == "always"
-            rule = "" if given else decision.rule
+            kept = ReadDecision("" if given else decision.rule, decision.obligations.redact)
             if decision.rule.startswith("engine."):
                 # An engine that failed may answer the next time; nothing is remembered of it.
-                raise PolicyDenied(decision.reason, gate="policy", fix="ask the operator", details={"rule": rule})
+                raise PolicyDenied(
+                    decision.reason, gate="policy", fix="ask the operator", details={"rule": decision.rule}
+                )
             if len(session.read_decisions) >= _READ_DECISIONS_MAX:
                 session.read_decisions.clear()
-            session.read_decisions[key] = rule
-        if rule:
+            session.read_decisions[key] = kept
+        if kept.rule:
             raise PolicyDenied(
                 "policy closes this application to reading",
                 gate="policy",
                 fix="ask the operator",
-                details={"rule": rule},
+                details={"rule": kept.rule},
             )
+        return kept.redact
 
 
 

@@ -1,7 +1,7 @@
 """Reading what elements hold: pages of texts, places in them, rows of tables (spec §5.6).
 
-Each is decided by policy before the application is touched, never gives a secret, and is recorded without anybody
-waiting for the disk. A text is searched here, so that a long document costs one answer.
+Each is decided by policy before the application is touched, and again by how its window is called once it was read;
+never gives a secret; and is recorded without anybody waiting for the disk. A text is searched here, so that a long document costs one answer.
 """
 
 from __future__ import annotations
@@ -44,6 +44,7 @@ async def read_text(parts: Parts, session: Session, args: p.ReadText) -> dict[st
         ahead = args.start + args.chars + limits.GRAPHEME_CHARS_MAX
         found = await observer.text(surface_id, node.handle, args.start, ahead)
         text = found.text[: page_end(found.text, args.chars)]
+    await parts.scenes.check_after(session, scene.surface)
     parts.reads.note(session, scene.surface, "desktop.read_text", text, scene.generation)
     value = {**_of(scene, index), "text": text, "start": found.start, "total_chars": found.total_chars}
     if found.start + len(text) < found.total_chars:
@@ -56,6 +57,7 @@ async def find_text(parts: Parts, session: Session, args: p.FindText) -> dict[st
     scene, index = await _text(parts, session, args)
     surface_id = scene.surface.surface_id
     whole = await desk_of(session).observer_of(surface_id).document(surface_id, scene.tree.nodes[index].handle)
+    await parts.scenes.check_after(session, scene.surface)
     found = await asyncio.to_thread(search, whole.text, args.find)
     told = "\n".join("\n".join((*match.before, match.text, *match.after)) for match in found.matches)
     parts.reads.note(session, scene.surface, "desktop.find_text", told, scene.generation)
@@ -82,6 +84,7 @@ async def read_table(parts: Parts, session: Session, args: p.ReadTable) -> dict[
     if found is None:
         virtual = _is_virtual(scene, index)
         found = rows_of(scene.tree, index, args.row_start, args.rows, virtual=virtual)
+    await parts.scenes.check_after(session, scene.surface)
     session.shown.match(scene, index)
     return _table_value(parts, session, scene.surface, scene.generation, scene.targets[index].label, node, found)
 
@@ -110,6 +113,7 @@ async def _next_page(parts: Parts, session: Session, args: p.ReadTable) -> dict[
     found = await observer.table(meaning.surface_id, meaning.node.handle, args.row_start, args.rows)
     if found is None:
         return None
+    await parts.scenes.check_after(session, now)
     seen = session.latest.get(meaning.surface_id)
     generation = 0 if seen is None else seen.generation
     return _table_value(parts, session, now, generation, args.label, meaning.node, found)

@@ -1,7 +1,7 @@
 """Pictures before they leave: secret fields painted over, and cut to a part.
 
-The work is done off the event loop, and only where there is something to paint or cut. A secret whose place is not
-known costs the whole picture: too little in it is a nuisance, a password in it is a leak.
+The work is done off the event loop, and only where there is something to paint or cut. What has to be painted is found
+out in `shots`; here a place that lies partly in a pixel takes the whole pixel.
 """
 
 from __future__ import annotations
@@ -14,34 +14,23 @@ from typing import Final
 
 import msgspec
 
-from surehand.errors import CaptureUnavailable, InvalidRequest, TargetNotActionable
+from surehand.errors import InvalidRequest, TargetNotActionable
 from surehand.model.scene import Bounds, Capture
 
 _PAINT: Final = (96, 96, 96)
 
 
-async def paint_out(capture: Capture, data: bytes, places: Sequence[Bounds | None]) -> bytes:
+async def paint_out(capture: Capture, data: bytes, places: Sequence[Bounds]) -> bytes:
     """Return the PNG with every place covered.
 
     Args:
         capture: Where the picture's pixels stand.
         data: PNG bytes.
-        places: Desktop pixels of secret elements; None where a secret has no known place.
-
-    Raises:
-        CaptureUnavailable: a secret is somewhere in the picture and nobody knows where.
+        places: Desktop pixels of what may not be seen; what of them lies outside the picture is not in it.
     """
     if not places:
         return data
-    boxes = []
-    for bounds in places:
-        if bounds is None:
-            raise CaptureUnavailable(
-                "the window shows a secret field whose place is not known, so its picture is withheld",
-                fix="read the window with observe instead",
-                details={"reason": "secret"},
-            )
-        boxes.append(_box(capture, bounds))
+    boxes = [_box(capture, bounds) for bounds in dict.fromkeys(places)]
     return await asyncio.to_thread(_paint, data, boxes)
 
 

@@ -7,22 +7,21 @@ place in it means what it showed there (see `sights`). On request it also tells 
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
-from surehand.core.release import is_secret
 from surehand.core.scene.marks import Marks, marks_of
-from surehand.errors import CaptureUnavailable, InvalidRequest, PolicyDenied
+from surehand.core.scene.tree import index_of
+from surehand.errors import CaptureUnavailable, InvalidRequest
 from surehand.model.record import to_value
 from surehand.model.scene import Bounds, Capture, Scene
 from surehand.ports import Screen
 from surehand.runtime import params as p
 from surehand.runtime.parts import Parts
-from surehand.runtime.pictures import crop, crop_region, paint_out
+from surehand.runtime.pictures import crop, crop_region
 from surehand.runtime.scenes import desk_of
 from surehand.runtime.session import Session
-from surehand.runtime.sights import Shown, Sight, inside, unseen, windows_of
+from surehand.runtime.shots import desktop_shot, window_shot
+from surehand.runtime.sights import Shown, Sight, inside, windows_of
 from surehand.runtime.waiting import settle
 from surehand.runtime.where import element_of, one_surface
 
@@ -34,19 +33,17 @@ async def screenshot(parts: Parts, session: Session, args: p.TakePicture) -> dic
         raise CaptureUnavailable("this desktop gives no pictures", fix="surehand doctor")
     if args.is_desktop:
         parts.authority.check_usable()
-        with _untold():
-            return await _of_desktop(parts, session, screen, args)
+        return await _of_desktop(parts, session, screen, args)
     if args.settle and args.surface is not None:
         await _come_to_rest(parts, session, args)
     scene, index = await element_of(parts, session, args, places=True)
+    meant = None if index is None else scene.tree.nodes[index].handle
     surface_id = scene.surface.surface_id
-    capture, data = await screen.capture(scene.surface)
-    # Where it stood before and where it stands after: one of them is what the picture shows, also while it scrolls.
-    after = await parts.scenes.observe(session, surface_id, hand_out=False)
-    data = await paint_out(capture, data, [*_secrets(scene), *_secrets(after)])
+    shot = await window_shot(parts, session, screen, scene)
+    capture, data, scene = shot.capture, shot.png, shot.scenes[surface_id]
     frame = (capture.origin_x, capture.origin_y, capture.width, capture.height)
-    if index is not None:
-        capture, data = await crop(capture, data, scene.tree.nodes[index].bounds)
+    if meant is not None:
+        capture, data = await crop(capture, data, _bounds_of(scene, meant))
     elif args.region is not None:
         capture, data = await crop_region(capture, data, args.region)
     windows = (Shown(surface_id, frame),)
@@ -64,30 +61,14 @@ async def _come_to_rest(parts: Parts, session: Session, args: p.TakePicture) -> 
     await settle(desk.observer_of(surface.surface_id), surface.surface_id, parts.clock, desk.effect_at_ms)
 
 
-def _secrets(scene: Scene) -> list[Bounds | None]:
-    return [node.bounds for node in scene.tree.nodes if is_secret(node)]
-
-
-@contextmanager
-def _untold() -> Iterator[None]:
-    """Say of a closed window only that there is one: nobody named it, and its rule may name it."""
-    try:
-        yield
-    except PolicyDenied as error:
-        if str(error.details.get("rule", "")).startswith("engine."):
-            raise  # an engine that failed closed nothing
-        raise PolicyDenied(
-            "a window in the picture is closed to reading",
-            gate="policy",
-            fix="take a picture of one window by its name, or ask the operator",
-        ) from None
+def _bounds_of(scene: Scene, handle: str) -> Bounds | None:
+    """Return where an element stands in a scene that may be newer than the one it was found in."""
+    index = index_of(scene.tree).by_handle.get(handle)
+    return None if index is None else scene.tree.nodes[index].bounds
 
 
 async def _of_desktop(parts: Parts, session: Session, screen: Screen, args: p.TakePicture) -> dict[str, Any]:
-    """The whole desktop shows every window, so every window must be open to this session.
-
-    What could not be looked at, because its application hangs or says nothing of itself, is painted over.
-    """
+    """A picture of an isolated desktop: what this session may not see in it is painted over (see `shots`)."""
     desk = desk_of(session)
     if desk.isolation == "shared":
         raise InvalidRequest(
@@ -96,28 +77,23 @@ async def _of_desktop(parts: Parts, session: Session, screen: Screen, args: p.Ta
         )
     monitors = await screen.monitors()
     region = args.region if args.monitor is None else _monitor(monitors, args.monitor)
-    found = await desk.surfaces()
-    scenes: dict[str, Scene] = {}
-    for surface in found:
-        # Before the picture: what it shows may be newer than this, never older, and newer is refused.
-        scene = scenes[surface.surface_id] = await parts.scenes.observe(session, surface.surface_id)
-        parts.reads.note(session, surface, "desktop.screenshot.desktop", "", scene.generation)
-    stacking = await screen.stacking()
-    capture, data = await screen.capture(None)
-    covered: list[Bounds | None] = list(unseen((*stacking, *await screen.stacking()), scenes))
-    for surface_id, scene in scenes.items():
-        covered += [*_secrets(scene), *_secrets(await parts.scenes.observe(session, surface_id, hand_out=False))]
-    data = await paint_out(capture, data, covered)
+    shot = await desktop_shot(parts, session, screen)
+    for scene in shot.scenes.values():
+        parts.reads.note(session, scene.surface, "desktop.screenshot.desktop", "", scene.generation)
+    capture, data = shot.capture, shot.png
     if region is not None:
         capture, data = await crop_region(capture, data, region)
-    windows = windows_of(stacking, scenes)
-    session.sights.keep(Sight(capture=capture, windows=windows, scenes=scenes, png=data))
-    value = {
+    windows = windows_of(shot.stacking, shot.scenes)
+    session.sights.keep(Sight(capture=capture, windows=windows, scenes=shot.scenes, png=data))
+    value: dict[str, Any] = {
         "capture": to_value(capture),
         "png_base64": base64.b64encode(data).decode("ascii"),
         "monitors": list(monitors),
     }
-    return {**value, **_marked(session, capture, windows, scenes)} if args.marks else value
+    if shot.covered:
+        # That there are such windows, not which: a rule may name one.
+        value["covered_windows"] = shot.covered
+    return {**value, **_marked(session, capture, windows, shot.scenes)} if args.marks else value
 
 
 def _monitor(monitors: tuple[dict[str, Any], ...], name: str) -> tuple[int, int, int, int]:

@@ -21,8 +21,8 @@ from surehand.runtime.session import Desk, Session
 
 #: Glances that wait for a scene to be made of them.
 _GLANCES_KEPT_MAX: Final = 64
-#: Raises PolicyDenied when the session may not read the surface.
-ReadCheck = Callable[[Session, Surface], Awaitable[None]]
+#: Raises PolicyDenied when the session may not read the surface; returns what is redacted in it.
+ReadCheck = Callable[[Session, Surface], Awaitable[tuple[str, ...]]]
 
 
 class Scenes:
@@ -132,7 +132,7 @@ class Scenes:
     async def _read(self, session: Session, surface_id: str, *, places: bool) -> tuple[Surface, Tree]:
         desk = desk_of(session)
         surface, observer = await desk.surface(surface_id)
-        await self._check_read(session, surface)
+        redact = await self._check_read(session, surface)
         try:
             tree = await observer.read(surface_id, places=places)
         except WindowNotFound:
@@ -141,9 +141,19 @@ class Scenes:
         if (now := _as_read(surface, tree)) is not surface:
             desk.update(now)
             # A new title may be one that policy closes.
-            await self._check_read(session, now)
+            redact = await self._check_read(session, now)
             surface = now
-        return surface, tree
+        return surface, desk.secret_fields.cover(surface, tree, redact)
+
+    async def check_after(self, session: Session, surface: Surface) -> None:
+        """Decide again on what was just read of a window without looking at it: its title may be another one by now.
+
+        Raises:
+            PolicyDenied: policy closes the window as it is called now; what was read may not leave.
+        """
+        known = desk_of(session).observer_of(surface.surface_id).windows(surface.surface_id)
+        now = next((one for one in known if one.surface_id == surface.surface_id), surface)
+        await self._check_read(session, now)
 
 
 def _as_read(surface: Surface, tree: Tree) -> Surface:

@@ -13,7 +13,7 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 from weakref import WeakValueDictionary
 
 from surehand import limits
@@ -23,6 +23,7 @@ from surehand.errors import SurehandError, Unavailable, WindowNotFound
 from surehand.model.scene import Scene, Surface
 from surehand.ports import Actor, Interruptions, Observer, Screen
 from surehand.runtime.brakes import Brakes, refusal
+from surehand.runtime.covering import SecretFields
 from surehand.runtime.shown import Before, Shown
 from surehand.runtime.sights import Sights
 
@@ -63,6 +64,8 @@ class Desk:
     _app_turns: WeakValueDictionary[int, asyncio.Lock] = field(default_factory=WeakValueDictionary)
     _owners: dict[str, Observer] = field(default_factory=dict)
     _surfaces: dict[str, Surface] = field(default_factory=dict)
+    #: Fields that are secret although their application does not say so any more.
+    secret_fields: SecretFields = field(default_factory=SecretFields)
 
     async def surfaces(self) -> tuple[Surface, ...]:
         """Return every window of every application that answers."""
@@ -79,6 +82,7 @@ class Desk:
         self.silent, self._surfaces = silent, found | silent
         for gone in self._owners.keys() - self._surfaces.keys():
             del self._owners[gone]
+        self.secret_fields.keep(self._surfaces.keys())
         return tuple(found.values())
 
     async def _list(self, found: dict[str, Surface], pid: int | None = None) -> None:
@@ -124,6 +128,7 @@ class Desk:
     def forget(self, surface_id: str) -> None:
         """Forget a surface that is gone."""
         self._surfaces.pop(surface_id, None)
+        self.secret_fields.forget(surface_id)
 
     def observer_of(self, surface_id: str) -> Observer:
         """Return who reads a surface seen before.
@@ -158,6 +163,13 @@ class Desk:
             await closer()
 
 
+class ReadDecision(NamedTuple):
+    """What policy said of reading something: the rule that closes it, "" for none, and what is redacted in it."""
+
+    rule: str
+    redact: tuple[str, ...] = ()
+
+
 @dataclass(slots=True)
 class Session:
     """One agent's (or person's) connection."""
@@ -179,7 +191,7 @@ class Session:
     sights: Sights = field(default_factory=Sights)
     #: What was known before the effects whose change is asked for later (runtime/changes.py).
     later: Before | None = None
-    read_decisions: dict[tuple[str, ...], str] = field(default_factory=dict)
+    read_decisions: dict[tuple[str, ...], ReadDecision] = field(default_factory=dict)
     scene_counter: int = 0
     #: Random, so that a scene of one session can never be named in another.
     scene_mark: str = field(default_factory=lambda: secrets.token_hex(8))

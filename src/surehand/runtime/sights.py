@@ -131,18 +131,6 @@ def windows_of(stacking: Sequence[Mapping[str, Any]], scenes: Mapping[str, Scene
     return tuple(found)
 
 
-def unseen(stacking: Sequence[Mapping[str, Any]], scenes: Mapping[str, Scene]) -> list[Bounds]:
-    """Return where windows with their frames stand of which no window of the process was looked at."""
-    known = {scene.surface.app.pid for scene in scenes.values()}
-    found = []
-    for window in stacking:
-        if not window["minimized"] and window["pid"] not in known:
-            x, y, width, height = window["bounds"]
-            left, right, top, bottom = window.get("frame_extents") or (0, 0, 0, 0)
-            found.append((x - left, y - top, width + left + right, height + top + bottom))
-    return found
-
-
 def _is_of(window: Mapping[str, Any], scene: Scene) -> bool:
     return (window["pid"], window["title"]) == (scene.surface.app.pid, scene.surface.title)
 

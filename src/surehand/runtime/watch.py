@@ -17,6 +17,7 @@ import msgspec
 from surehand import limits
 from surehand.core.hashing import Digest
 from surehand.core.outcome import Verified
+from surehand.core.release import cover_live, is_secret
 from surehand.core.scene.fence import check_fence
 from surehand.core.scene.tree import index_of
 from surehand.core.verification import (
@@ -239,6 +240,9 @@ class Watcher:
         try:
             if aim.node is not None:
                 live = (await observer.live(surface.surface_id, (aim.node.handle,)))[aim.node.handle]
+                if live is not None and is_secret(aim.node):
+                    # A field that shows its secret in clear is compared no more than one that hides it.
+                    live = cover_live(live)
         except WindowNotFound:
             state = "gone"
         except SurehandError:

@@ -163,3 +163,30 @@ async def test_a_wait_says_what_it_saw_and_no_secret() -> None:
     # What a wait named may be acted upon by its label.
     label = found["conditions"][1]["element"]["label"]
     assert (await host.call(session, "refs", {"labels": [label]}))["refs"][label]["name"] == "A"
+
+
+@pytest.mark.parametrize(("method", "params"), READS[:3])
+async def test_what_was_read_of_a_window_that_became_closed_meanwhile_is_not_given_out(
+    method: str, params: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Decided again on what was read: the application changed its title while it answered."""
+    world = World([field("text", "Text", SHOWN), table("t")], policy=TITLE)
+    app = world.app
+
+    def closing(real: Any) -> Any:
+        async def read(*args: Any) -> Any:
+            answer = await real(*args)
+            app.surface = msgspec.structs.replace(app.surface, title="My Bank")
+            return answer
+
+        return read
+
+    for name in ("text", "document", "table"):
+        monkeypatch.setattr(app, name, closing(getattr(app, name)))
+    host = host_of(world)
+    session = await agent(host)
+    with pytest.raises(PolicyDenied) as refused:
+        await host.call(session, method, {"surface": app.surface.surface_id, **params})
+    assert SHOWN not in json.dumps(refused.value.to_value())
+    await host.parts.reads.close()
+    assert "read.recorded.v1" not in await world.types()

@@ -109,6 +109,14 @@ class X11Screen:
         """
         return tuple(_as_value(window) for window in (await self.refresh()).windows)
 
+    async def popups(self) -> tuple[dict[str, Any], ...]:
+        """Return viewable windows that no window manager manages, from back to front: `{id, pid, bounds}`.
+
+        The frames of managed windows and what the window manager draws for itself are none.
+        """
+        tracker, _ = self._parts()
+        return await self._thread.run(lambda _: tracker.popups())
+
     async def monitors(self) -> tuple[dict[str, Any], ...]:
         """Return the monitors as the server tells them now; without RandR the whole screen is one."""
         return await self._thread.run(read_monitors)

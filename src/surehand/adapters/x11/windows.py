@@ -254,6 +254,28 @@ class WindowTracker:
         self._pids.pop(window, None)
         return info
 
+    def popups(self) -> tuple[dict[str, Any], ...]:
+        """Return the viewable windows under the root that nobody manages, such as menus: id, pid, bounds."""
+        self.refresh()
+        core, found = self._server.core, []
+        frames = {*self._frames.values(), *self._clients}
+        children = [one for one in core.QueryTree(self._server.root).reply().children if one not in frames]
+        asked = [(one, core.GetWindowAttributes(one), core.GetGeometry(one)) for one in children]
+        own = client_pid(self._resource, self._manager) if self._managed else None
+        for window, *cookies in asked[-limits.WINDOWS_MAX :]:
+            try:
+                attributes, place = [cookie.reply() for cookie in cookies]
+            except Vanished:
+                continue
+            shows = attributes.map_state == xcffib.xproto.MapState.Viewable
+            if not shows or attributes._class != xcffib.xproto.WindowClass.InputOutput:  # noqa: SLF001 - as above
+                continue
+            pid = client_pid(self._resource, window)
+            if pid is None or pid != own:
+                width, height = (size + 2 * place.border_width for size in (place.width, place.height))
+                found.append({"id": window, "pid": pid, "bounds": (place.x, place.y, width, height)})
+        return tuple(found)
+
     def _forget(self, window: int) -> None:
         self._known.pop(window, None)
         self._pids.pop(window, None)

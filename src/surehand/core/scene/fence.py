@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, NoReturn
 
+from surehand.core.release import cover_live, is_secret
 from surehand.core.scene.context import Context, Key, Part, context_hash, contexts_of, key_of, part_texts
 from surehand.core.scene.describe import closest
 from surehand.core.scene.identity import chain_hash, fingerprint_hash, identify
@@ -301,7 +302,10 @@ class _Fence:
 
     def _now(self, place: int) -> LiveNode | None:
         found = self._live.get(self._nodes[place].handle)
-        return None if found is None or "defunct" in found.node.states else found
+        if found is None or "defunct" in found.node.states:
+            return None
+        # What is a secret to us stays one, though its application shows it in clear (runtime/covering.py).
+        return cover_live(found) if is_secret(self._nodes[place]) else found
 
     def _check_own(self, now: Node) -> None:
         was = self._nodes[self._index]
