@@ -98,6 +98,8 @@ WAIT_URL_BYTES_MAX: Final = 16 * 1024  # the longest address a navigation takes
 WAIT_MS_DEFAULT: Final = 5_000
 WAIT_MS_MAX: Final = 300_000
 LAUNCH_WINDOW_MS_MAX: Final = 10_000  # until the window of a launched program is there
+LAUNCH_SAID_CHARS_MAX: Final = 500  # of what a program printed before it ended at once; the last lines say why
+LAUNCH_ENDED_MS: Final = 1_500  # a program that ended handed its work to one that runs, which shows a window by then
 LAUNCH_HANDED_ON_MS: Final = 1_000  # after which a new window of another process counts as the launched program's
 
 # --- verification (spec §9) -----------------------------------------------------------------------------------

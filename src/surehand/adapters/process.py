@@ -80,11 +80,19 @@ class ProcessActor:
         except AppNotFound:
             return Dispatched(status="no_effect", route="process.launch", detail="app_not_found")
         except SurehandError as error:
+            if isinstance(code := error.details.get("exit_code"), int):
+                return Dispatched(status="done", route="process.launch", output=_died(code, error))
             return Dispatched(status="unknown", route="process.launch", detail=error.code)
         return Dispatched(status="done", route="process.launch", output={"pid": pid})
 
     async def release_all(self) -> None:
         """Nothing is held."""
+
+
+def _died(code: int, error: SurehandError) -> dict[str, str | int]:
+    """Return what is told of a program that was started and ended at once: its status, and the end of what it said."""
+    said = str((error.observed or {}).get("log", "")).strip()
+    return {"exit_code": code, **({"said": said[-limits.LAUNCH_SAID_CHARS_MAX :]} if said else {})}
 
 
 def installed_command(desktop_id: str, folders: Sequence[Path] = APPLICATIONS) -> list[str]:

@@ -231,7 +231,7 @@ async def act(parts: Parts, session: Session, args: p.Act) -> dict[str, Any]:
     if seen is not None and reply.terminal is not None:
         # Whoever gives up now still hears the outcome; only the look is dropped.
         with contextlib.suppress(asyncio.CancelledError):
-            await launched.window_of(parts, session, seen.windows, reply)
+            reply = await launched.window_of(parts, session, seen.windows, reply)
             if args.observe_after == "later":
                 changes.note(session, seen, [reply])
             else:
@@ -382,6 +382,7 @@ AGENT: Final[dict[str, tuple[type[Any], Method]]] = {
     "propose": (p.Propose, propose),
     "act": (p.Act, act),
     "batch": (p.RunBatch, batch),
+    "plan": (p.Plan, plans.plan),
     "changes": (p.Changes, changes.changes),
     "status": (p.OperationName, status),
     "cancel": (p.OperationName, cancel),

@@ -2,7 +2,8 @@
 
 A window counts as the program's when its process is the launched one or was started by it. Programs that hand their
 work to a process that ran before, or was started by the session bus, show a window of another process: that one counts
-once nothing of the program's own has come for a while, or the program has ended.
+once nothing of the program's own has come for a while, or the program has ended. One that ended and shows no window
+soon after has handed over to a window that was there before, or failed: nobody waits for it longer.
 """
 
 from __future__ import annotations
@@ -67,23 +68,36 @@ def check_there(session: Session, action: Action) -> None:
     )
 
 
-async def window_of(parts: Parts, session: Session, known: frozenset[str], reply: Reply) -> None:
-    """Wait for the window of what an operation has just launched, if it launched anything."""
+async def window_of(parts: Parts, session: Session, known: frozenset[str], reply: Reply) -> Reply:
+    """Wait for the window of what an operation has just launched, if it launched anything.
+
+    Returns the reply, with `ended` in its output where the program has ended and no window came.
+    """
     receipt = None if reply.terminal is None else reply.terminal.receipt
     pid = (reply.output or {}).get("pid")
-    if receipt is not None and receipt.route == LAUNCH_ROUTE and isinstance(pid, int) and not reply.replayed:
-        await wait_for_window(parts, session, known, pid)
+    if receipt is None or receipt.route != LAUNCH_ROUTE or not isinstance(pid, int) or reply.replayed:
+        return reply
+    if await wait_for_window(parts, session, known, pid) or not has_ended(pid):
+        return reply
+    return msgspec.structs.replace(reply, output={**(reply.output or {}), "ended": True})
 
 
-async def wait_for_window(parts: Parts, session: Session, known: frozenset[str], pid: int) -> None:
-    """Return when a window of the launched program is there, or the time for it is over."""
+async def wait_for_window(parts: Parts, session: Session, known: frozenset[str], pid: int) -> bool:
+    """Return whether a window of the launched program is there, once it is or the time for it is over."""
     started = parts.clock.monotonic_ms()
     screen = desk_of(session).screen
+    ended_at: int | None = None
     while True:
+        # Before the look: what the program left behind when it ended is seen by it.
+        now = parts.clock.monotonic_ms()
+        if ended_at is None and has_ended(pid):
+            ended_at = now
         new = [one for one in await parts.scenes.surfaces(session) if one.surface_id not in known]
-        passed_ms = parts.clock.monotonic_ms() - started
         own = any(pid in line_of(one.app.pid) for one in new)
-        elsewhere = bool(new) and (passed_ms >= limits.LAUNCH_HANDED_ON_MS or has_ended(pid))
-        if own or elsewhere or passed_ms >= limits.LAUNCH_WINDOW_MS_MAX or screen is None:
-            return
-        await screen.changed(min(_LOOK_MS, limits.LAUNCH_WINDOW_MS_MAX - passed_ms))
+        if own or (new and (now - started >= limits.LAUNCH_HANDED_ON_MS or ended_at is not None)):
+            return True
+        until = started + limits.LAUNCH_WINDOW_MS_MAX
+        until = until if ended_at is None else min(until, ended_at + limits.LAUNCH_ENDED_MS)
+        if now >= until or screen is None:
+            return False
+        await screen.changed(min(_LOOK_MS, until - now))

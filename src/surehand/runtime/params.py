@@ -89,6 +89,12 @@ class RunBatch(Record, frozen=True, kw_only=True):
     observe_after: bool = False
 
 
+class Plan(Record, frozen=True, kw_only=True):
+    """Steps that a person is asked about at once, and that are then presented one by one."""
+
+    batch: Batch
+
+
 class Changes(Record, frozen=True, kw_only=True):
     """What effects changed that were to be asked for later."""
 

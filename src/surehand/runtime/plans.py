@@ -8,6 +8,8 @@ Guarantees:
 
 from __future__ import annotations
 
+from typing import Any, Final
+
 import msgspec
 
 from surehand.core import approval as rules
@@ -17,13 +19,22 @@ from surehand.model.approval import Presentation
 from surehand.model.decision import Decision
 from surehand.model.outcome import Reply
 from surehand.model.request import Batch
-from surehand.model.targets import ElementTarget
+from surehand.model.targets import ElementTarget, QueryTarget, SurfaceTarget
+from surehand.runtime import params as p
 from surehand.runtime.approvals import told
 from surehand.runtime.parts import Parts
 from surehand.runtime.run import Run
 from surehand.runtime.session import Session
 
 Foreseen = tuple[Run, Decision]
+#: What a person can be shown before it is done: a place of a picture and a program show nothing yet.
+_FORESEEN: Final = (ElementTarget, QueryTarget, SurfaceTarget)
+
+
+async def plan(parts: Parts, session: Session, args: p.Plan) -> dict[str, Any]:
+    """Ask once about a batch whose steps the caller presents one by one; `approval` is there while nobody answered."""
+    waits = await agree(parts, session, args.batch)
+    return {} if waits is None else {"operation_id": args.batch.operation_id, "approval": waits.approval}
 
 
 async def agree(parts: Parts, session: Session, batch: Batch) -> Reply | None:
@@ -34,7 +45,7 @@ async def agree(parts: Parts, session: Session, batch: Batch) -> Reply | None:
     Raises:
         ApprovalDenied, ApprovalUnanswered.
     """
-    if len(batch.steps) < 2 or not all(isinstance(step.target, ElementTarget) for step in batch.steps):
+    if len(batch.steps) < 2 or not all(isinstance(step.target, _FORESEEN) for step in batch.steps):
         return None
     steps: list[Foreseen] = []
     for index, step in enumerate(batch.steps):

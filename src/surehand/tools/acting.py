@@ -150,7 +150,15 @@ async def launch_app(context: Context, args: LaunchApp) -> Answer:
         return Answer(answer.data, f"app_not_found: there is no such program\nfix: {fix}", is_error=True)
     if answer.is_error or answer.data["status"] != "succeeded" or "opened" in answer.data:
         return answer
-    return replace(answer, text=f"{answer.text}\nno window of it yet: wait_for or list_windows")
+    return replace(answer, text=f"{answer.text}\n{_no_window(answer.data.get('output', {}))}")
+
+
+def _no_window(output: dict[str, Any]) -> str:
+    if (code := output.get("exit_code")) is not None:
+        return f"the program ended at once with status {code}"
+    if output.get("ended"):
+        return "the program has ended and opened no window: it handed over to one that runs, or had nothing to show"
+    return "no window of it yet: wait_for or list_windows"
 
 
 def _tool(kind: Kind, title: str, description: str, args: type[Record], **more: Any) -> Tool:

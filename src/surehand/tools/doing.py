@@ -1,16 +1,17 @@
 """Presents one operation to the daemon and says what came of it; shared by every tool that acts.
 
 The daemon decides, fences, dispatches at most once and verifies; here arguments become one strict request and the
-reply becomes an answer. One call presents one operation, with two exceptions, which the answer names: typing that is
-refused because the keyboard is elsewhere first gives the window and the element the focus, each as an operation of
-its own below the same id, and then is presented once more.
+reply becomes an answer. One call presents one operation, with two exceptions: typing that is refused because the
+keyboard is elsewhere first gives the window and the element the focus, each as an operation of its own below the same
+id, and then is presented once more, which the answer names; and what was refused because it fits a shown element and
+hidden ones is presented once more for the shown one.
 """
 
 from __future__ import annotations
 
 from typing import Annotated, Any, Final, Literal, NamedTuple
 
-from msgspec import Meta
+from msgspec import Meta, structs
 
 from surehand import limits
 from surehand.client.session import reply_of_status
@@ -28,6 +29,7 @@ Change = Literal["diff", "full", "none"]
 Deadline = Annotated[int, Meta(ge=1, le=limits.DEADLINE_MS_MAX)]
 Imaged = Annotated[bool, Meta(description="and a picture")]
 
+_NONE_OR_MANY: Final = frozenset(["target_not_found", "ambiguous_target", "conflict"])
 _TYPING: Final = frozenset(["type_text", "press_key"])
 
 
@@ -156,6 +158,10 @@ async def present(context: Context, deed: Deed, terms: Terms) -> dict[str, Any]:
             raise
         return ended
     reply = await _send(context, prepared, terms)
+    if (narrowed := _narrowed(deed, reply)) is not None:
+        shown = await _send(context, await prepare(context, narrowed), terms)
+        if _code(shown) not in _NONE_OR_MANY:
+            deed, reply = narrowed, shown
     if deed.do in _TYPING and _code(reply) == "focus_required":
         reply = await _with_focus(context, deed, terms, reply)
     return reply
@@ -173,6 +179,17 @@ async def _send(context: Context, prepared: Prepared, terms: Terms) -> dict[str,
     wait_ms = terms.deadline_ms + limits.LAUNCH_WINDOW_MS_MAX
     reply: dict[str, Any] = await context.session.act("act", params, terms.operation_id, wait_ms=wait_ms)
     return {**reply, "window": prepared.window}
+
+
+def _narrowed(deed: Deed, reply: dict[str, Any]) -> Deed | None:
+    """Return the deed for what shows on the screen, where several elements are meant and nothing was said of that.
+
+    A person who says "the text field" means none that is hidden. `conflict`: it may have been narrowed when it ran.
+    """
+    if _code(reply) not in {"ambiguous_target", "conflict"} or not isinstance(deed.target, Find):
+        return None
+    shown = deed.target.shown()
+    return None if shown is None else structs.replace(deed, target=shown)
 
 
 def _code(reply: dict[str, Any]) -> str:

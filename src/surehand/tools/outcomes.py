@@ -5,13 +5,16 @@ Both forms of an answer are whole, because clients hand a model one or the other
 
 from __future__ import annotations
 
+import re
 from typing import Any, Final
 
+from surehand import limits
 from surehand.client.results import error_of
 from surehand.tools.context import Context
 from surehand.tools.tool import Answer, refusal
 
 _TEXT: Final = {"type": "string"}
+_PLAIN: Final = re.compile(r"[A-Za-z0-9_./:-]+", re.ASCII)
 
 #: The output schema of every tool that acts, as short as it may be: a list of tools has it many times.
 CHANGE: Final[dict[str, Any]] = {"type": "object", "properties": {"status": _TEXT, "change": _TEXT}}
@@ -55,8 +58,17 @@ def outcome_of(reply: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
     output = {name: value for name, value in (reply.get("output") or {}).items() if name not in _ROUTINE}
     if output:
         data["output"] = output
-        lines.append(" ".join(f"{name}={value}" for name, value in output.items()))
+        lines.append(" ".join(f"{name}={_word(value)}" for name, value in output.items()))
     return data, [*lines, *_prepared(reply)]
+
+
+def _word(value: Any) -> str:
+    """Return a value as part of one line; a text that a program wrote stands in quotes that it cannot end."""
+    if not isinstance(value, str) or _PLAIN.fullmatch(value):
+        return str(value)
+    from surehand.core.scene.describe import quote  # noqa: PLC0415 - hardly any output holds a text
+
+    return quote(value, limits.VALUE_BYTES_MAX)
 
 
 #: What an output has besides what was asked for: the change, and how many units of input were delivered.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Protocol
 
-from msgspec import Meta
+from msgspec import Meta, structs
 
 from surehand import limits
 from surehand.client.queries import by_label as by_label_text
@@ -36,6 +36,13 @@ class Find(Record, frozen=True, kw_only=True):
     value: str | None = None
     inside: Annotated[str | None, Meta(description='what its row or group is about, as in="…" shows')] = None
     state: Annotated[dict[str, bool] | None, Meta(description='{"checked": true}')] = None
+
+    def shown(self) -> Find | None:
+        """Return the same, among what shows on the screen; None where that was said already."""
+        said = self.state or {}
+        if said.keys() & {"showing", "visible"}:
+            return None
+        return structs.replace(self, state={**said, "showing": True})
 
     def filters_said(self) -> tuple[Filter, ...]:
         """Return the filters of the one query language (spec §8.4).
@@ -150,9 +157,15 @@ async def one_of(context: Context, element: Element, where: Placed) -> dict[str,
     """
     if isinstance(element, str):
         return await by_label(context, element)
-    matches = await _matches(context, element, scope(context, where))
+    matches = _shown(element, await _matches(context, element, scope(context, where)))
     _check_one(matches)
     return matches[0]
+
+
+def _shown(element: Find, matches: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the one match that shows, where the others are hidden and nothing was said of that; else all of them."""
+    showing = [match for match in matches if "showing" in match["states"]] if element.shown() is not None else []
+    return showing if len(showing) == 1 else matches
 
 
 async def _window_with(context: Context, element: Find, where: Placed) -> str:
@@ -163,7 +176,7 @@ async def _window_with(context: Context, element: Find, where: Placed) -> str:
     windows = (await context.ask("surfaces", meant))["surfaces"]
     if len(windows) == 1:
         return str(windows[0]["surface_id"])
-    matches = await _matches(context, element, meant)
+    matches = _shown(element, await _matches(context, element, meant))
     if len({match["surface"] for match in matches}) != 1:
         _check_one(matches)
     return str(matches[0]["surface"])

@@ -2,7 +2,8 @@
 
 Step i is operation `<id>:<i>`, with its own decision, fence and receipt. The next one is begun only after a success
 whose effect was read back, or that nothing was to be read back of; what a step is aimed at is looked for when its turn
-comes, so it may be in a window that an earlier step opened. Not a transaction: what was done stays done.
+comes, so it may be in a window that an earlier step opened. Not a transaction: what was done stays done. Where several
+steps in one window need a person, one question about all of them comes before the first (spec §6.4).
 """
 
 from __future__ import annotations
@@ -13,15 +14,18 @@ from msgspec import Meta
 
 from surehand import limits
 from surehand.client.results import error_of
-from surehand.errors import InvalidRequest, OutcomeUnknown, SurehandError
+from surehand.errors import InvalidRequest, OutcomeUnknown, SurehandError, TargetError
 from surehand.model.record import Record, check_count
 from surehand.tools.context import Context
-from surehand.tools.deeds import Deed, check
+from surehand.tools.deeds import Deed, check, prepare
 from surehand.tools.doing import Change, Expected, Terms, happened, present, window_after
 from surehand.tools.outcomes import changed, outcome_of
 from surehand.tools.picturing import with_picture
 from surehand.tools.schema import brief
 from surehand.tools.tool import Answer, Tool, refusal
+
+#: Deeds that may be aimed at a window alone.
+_WHOLE_WINDOW: Final = frozenset(["type_text", "press_key", "window"])
 
 
 class Step(Deed, frozen=True, kw_only=True):
@@ -55,6 +59,8 @@ async def act(context: Context, args: Act) -> Answer:
         except InvalidRequest as error:
             raise InvalidRequest(f"step {place}: {error.message}", fix=error.fix) from error
     operation_id = context.operation_id(args.operation_id)
+    if len(args.steps) > 1 and (waits := await _plan(context, args, operation_id)) is not None:
+        return waits
     told = _Told(operation_id, len(args.steps))
     for place, step in enumerate(args.steps):
         await context.progress(
@@ -73,9 +79,34 @@ async def act(context: Context, args: Act) -> Answer:
     return await with_picture(context, answer, told.window) if args.image and told.acted else answer
 
 
-async def _step(context: Context, args: Act, place: int, step: Step, operation_id: str) -> dict[str, Any]:
-    """Return the reply to one step; a refusal to look is a reply as well."""
-    terms = Terms(
+async def _plan(context: Context, args: Act, operation_id: str) -> Answer | None:
+    """Have a person asked about all steps at once, where that can be; return the answer while nobody has answered.
+
+    Whatever cannot be foreseen, because an earlier step has to show it, is asked about when its turn comes.
+
+    Raises:
+        ApprovalDenied, ApprovalUnanswered: nothing is begun.
+    """
+    if not all(step.target is not None or step.do in _WHOLE_WINDOW for step in args.steps):
+        return None
+    window, requests = context.window, []
+    try:
+        for place, step in enumerate(args.steps):
+            requests.append(_terms(args, place, step, operation_id).request(await prepare(context, _deed(step))))
+    except TargetError:
+        return None
+    finally:
+        context.window = window
+    found = await context.ask("plan", {"batch": {"operation_id": operation_id, "steps": requests}})
+    if "approval" not in found:
+        return None
+    data, lines = outcome_of({"status": "approval_required", **found})
+    lines.append(f"one answer is for all {len(args.steps)} steps")
+    return Answer({**data, "steps": [], "not_begun": len(args.steps)}, "\n".join(lines))
+
+
+def _terms(args: Act, place: int, step: Step, operation_id: str) -> Terms:
+    return Terms(
         operation_id=f"{operation_id}:{place}",
         chosen=args.operation_id is not None,
         deadline_ms=args.deadline_ms,
@@ -83,7 +114,15 @@ async def _step(context: Context, args: Act, place: int, step: Step, operation_i
         reconciles=args.reconciles if place == 0 else None,
         change="none" if args.change == "none" else "later",
     )
-    deed = Deed(**{name: getattr(step, name) for name in Deed.__struct_fields__})
+
+
+def _deed(step: Step) -> Deed:
+    return Deed(**{name: getattr(step, name) for name in Deed.__struct_fields__})
+
+
+async def _step(context: Context, args: Act, place: int, step: Step, operation_id: str) -> dict[str, Any]:
+    """Return the reply to one step; a refusal to look is a reply as well."""
+    terms, deed = _terms(args, place, step, operation_id), _deed(step)
     try:
         reply = await present(context, deed, terms)
         # Repeated whole: what was done before is then told and not done again.

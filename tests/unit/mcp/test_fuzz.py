@@ -7,10 +7,8 @@ real process and its pipe.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import os
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -26,6 +24,7 @@ from surehand.tools.tool import Answer, Tool
 from tests.unit.client.conftest import reply, until
 from tests.unit.daemon.fakes import FakeHost, forever
 from tests.unit.mcp.conftest import Spawned, calling, cancelled, spawned
+from tests.unit.mcp.straight import Straight, straight
 from tests.unit.runtime.test_attacks_reach import agent, host_of
 
 LONG = bool(os.environ.get("SUREHAND_LONG"))
@@ -36,33 +35,6 @@ EXAMPLES = 400 if LONG else 15
 CODES = set(errors._CLASSES) - {"internal"}
 
 BY_NAME = {tool.name: tool for tool in TOOLS}
-
-
-class Straight:
-    """What a context talks to, without sockets: the host itself."""
-
-    def __init__(self, host: Any, session: Any) -> None:
-        self._host = host
-        self._session = session
-
-    async def ask(self, method: str, params: dict[str, Any], *, on_event: Any = None, **_: Any) -> Any:
-        # As over a socket: JSON or nothing.
-        return await self._host.call(self._session, method, json.loads(json.dumps(params)), progress=on_event)
-
-    async def act(self, method: str, params: dict[str, Any], *_: Any, **__: Any) -> Any:
-        return await self.ask(method, params)
-
-    async def renew(self, _way: Any) -> None:
-        pass
-
-
-@contextlib.asynccontextmanager
-async def straight() -> AsyncIterator[tuple[Context, World]]:
-    world = World()
-    host = host_of(world)
-    context = Context(desktop=None, client="fuzz", start=False)
-    context.session = Straight(host, await agent(host))  # type: ignore[assignment]
-    yield context, world
 
 
 # --- arguments from schemas ------------------------------------------------------------------------------------------

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import os
+import subprocess
+from collections.abc import Callable
 
 import msgspec
 import pytest
 
+from surehand import limits
 from surehand.model.actions import Action, App, Open
 from surehand.model.request import Request
 from surehand.model.scene import AppIdentity
 from surehand.model.targets import NoTarget
-from surehand.runtime.launched import by_id
+from surehand.runtime.launched import by_id, wait_for_window
 from surehand.testing.worlds import World
+from tests.unit.runtime.test_attacks_people import Clock
 
 ASKING = 'version = 1\n[[rule]]\nid = "ask"\neffect = "require_approval"\nreason = "r"\n[rule.match]\n'
 
@@ -101,3 +106,60 @@ async def test_turns_of_applications_go_with_whoever_held_them_or_waited() -> No
     del waiting
     gc.collect()
     assert len(world.desk._app_turns) == 0
+
+
+# --- its window -------------------------------------------------------------------------------------------------------
+
+
+class Screen:
+    """A screen on which nothing changes; waiting for it is what moves the clock."""
+
+    def __init__(self, clock: Clock) -> None:
+        self.clock = clock
+        #: Called with the milliseconds that passed.
+        self.passing: Callable[[int], None] = lambda _: None
+
+    async def changed(self, timeout_ms: int) -> bool:
+        self.clock.offset += timeout_ms
+        self.passing(self.clock.offset)
+        return False
+
+
+async def waited(pid: int, window_at: int | None = None) -> tuple[bool, int]:
+    """Return whether a window was found, and how long was waited for it."""
+    world = World(clock=Clock())
+    clock = world.clock
+    assert isinstance(clock, Clock)
+    screen = Screen(clock)
+    world.desk.screen = screen  # type: ignore[assignment]
+    known = frozenset(one.surface_id for one in await world.scenes.surfaces(world.session))
+
+    def passing(passed_ms: int) -> None:
+        nonlocal known
+        if window_at is not None and passed_ms >= window_at:
+            known = frozenset()
+
+    class Known(frozenset[str]):
+        def __contains__(self, one: object) -> bool:
+            return one in known
+
+    screen.passing = passing
+    return await wait_for_window(world, world.session, Known(), pid), clock.offset  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def ended() -> int:
+    """Return the pid of a program that has ended."""
+    process = subprocess.Popen(["/bin/true"])
+    process.wait()
+    return process.pid
+
+
+async def test_who_handed_over_to_a_window_that_was_there_is_not_waited_for_like_one_that_starts(ended: int) -> None:
+    assert await waited(ended) == (False, limits.LAUNCH_ENDED_MS)
+    assert await waited(os.getpid()) == (False, limits.LAUNCH_WINDOW_MS_MAX)
+
+
+async def test_a_window_that_comes_in_time_is_found_and_one_past_it_is_not(ended: int) -> None:
+    assert await waited(ended, limits.LAUNCH_ENDED_MS) == (True, limits.LAUNCH_ENDED_MS)
+    assert (await waited(ended, limits.LAUNCH_ENDED_MS + 1))[0] is False

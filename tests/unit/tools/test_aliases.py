@@ -212,7 +212,9 @@ def test_whatever_is_given_is_answered_and_what_is_refused_has_no_effect(name: s
         async with straight() as (context, world):
             await context.ask("observe", {"app": "memory"})
             answer = await answered(tool, context, arguments)
-            if tool.kind != "act" or answer is None or answer.is_error:
+            code = None if answer is None else answer.data.get("error", {}).get("code")
+            # The one error that says that something may have happened is not a refusal.
+            if tool.kind != "act" or answer is None or (answer.is_error and code != "outcome_unknown"):
                 assert dispatched(world) == 0 or name == "browser_fill_form"
 
     asyncio.run(one())
