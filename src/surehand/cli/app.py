@@ -19,6 +19,7 @@ from surehand.cli import (
     auditing,
     budgets,
     calling,
+    consoling,
     desktops,
     installing,
     keys,
@@ -66,7 +67,7 @@ def build() -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(_root)
-    for module in (machine, looking, acting, agents, calling, installing, operating, stopping):
+    for module in (machine, looking, acting, agents, calling, installing, operating, consoling, stopping):
         for name, command in module.COMMANDS.items():
             _add(app, name, command)
     approvals = {**approving.COMMANDS, "watch": watching.watch}

@@ -29,9 +29,14 @@ def store(folder: str | None) -> KeyStore:
     """Open the approver's key store."""
     from surehand.signing.keystore import KeyStore  # noqa: PLC0415 - cryptography loads for these commands alone
 
+def folder_of(folder: str | None) -> Path:
+    """Return the folder of the approver's keys."""
     home = pwd.getpwuid(os.getuid()).pw_dir
     default = state_dir(os.environ, home, places(with_runtime_folder(os.environ, os.getuid()), os.getuid()))
-    return KeyStore.open(Path(folder) if folder is not None else Path(default) / "keys")
+    return Path(folder) if folder is not None else Path(default) / "keys"
+
+
+    return KeyStore.open(folder_of(folder))
 
 
 def approver_key(folder: str | None, approver: str | None) -> tuple[str, SigningKey]:
