@@ -45,6 +45,8 @@ _PEOPLE = "tests/unit/runtime/test_attacks_people.py::"
 _ASKED = "tests/unit/runtime/test_people.py::"
 _HALTING = "tests/unit/runtime/test_halting.py::"
 _APPROVALS = "tests/unit/runtime/test_approvals.py::"
+_WEBAUTHN = "tests/unit/core/test_webauthn.py::"
+_CREDENTIALS = "tests/unit/runtime/test_credentials.py::"
 _SELF = "tests/desktop/mcp/test_self_approval.py::"
 _HERALDS = "tests/unit/runtime/test_heralds.py::"
 _ANSWERING = "tests/unit/cli/test_watching.py::"
@@ -742,6 +744,69 @@ CLAIMS: tuple[Claim, ...] = (
             _CORE + "approval.py",
             '    if needs_passphrase and answer.answer == "approve" and not approver.passphrase:\n',
             "    if False:\n",
+        ),
+    ),
+    Claim(
+        1,
+        "an authenticator's assertion is for one answer and none other",
+        (_WEBAUTHN + "test_an_assertion_for_one_answer_is_none_for_another",),
+        Guard(
+            _CORE + "webauthn.py",
+            '    if found.get("challenge") != base64.urlsafe_b64encode(asked).rstrip(b"=").decode("ascii"):\n',
+            "    if False:\n",
+        ),
+    ),
+    Claim(
+        1,
+        "an authenticator that did not verify its person says nothing",
+        (
+            _WEBAUTHN + "test_each_wrong_word_of_browser_or_authenticator_is_refused_although_it_is_signed",
+            _CREDENTIALS + "test_what_is_consequential_at_level_a_takes_user_verification",
+        ),
+        Guard(_CORE + "webauthn.py", "bool(flags & _VERIFIED)", "True"),
+    ),
+    Claim(
+        1,
+        "a credential answers in a console page that the daemon knows, and in no other page of this machine",
+        (_WEBAUTHN + "test_each_wrong_word_of_browser_or_authenticator_is_refused_although_it_is_signed",),
+        Guard(_CORE + "webauthn.py", "(pages is not None and int(origin[1] or _HTTP_PORT) not in pages)", "False"),
+    ),
+    Claim(
+        1,
+        "a copy of an authenticator and a replayed assertion are refused",
+        (_CREDENTIALS + "test_a_replayed_assertion_and_a_cloned_authenticator_are_refused_and_nothing_moves",),
+        Guard(_RUNTIME + "credentials.py", "        webauthn.check_count(proof.told, credential)\n", ""),
+    ),
+    Claim(
+        1,
+        "a credential is enrolled only with a code that an allowed key signed for, at level A one behind a passphrase",
+        (
+            _WEBAUTHN + "test_only_an_allowed_key_invites_and_at_level_a_one_behind_a_passphrase",
+            _CREDENTIALS + "test_no_agent_can_invite_itself",
+        ),
+        Guard(
+            _CORE + "approvers.py",
+            '        if self._trust_level == "A" and not key.passphrase:\n',
+            "        if False:\n",
+        ),
+    ),
+    Claim(
+        1,
+        "a credential goes with the key that enrolled it",
+        (
+            _WEBAUTHN + "test_a_credential_counts_only_while_the_key_that_enrolled_it_does",
+            _CREDENTIALS + "test_a_key_that_was_taken_away_takes_its_credentials_with_it",
+        ),
+        Guard(_CORE + "approvers.py", " if (one.approver, one.enrolled_by) in keys)", ")"),
+    ),
+    Claim(
+        8,
+        "the auditor finds a person's answer that the person did not sign",
+        (_CREDENTIALS + "test_the_auditor_checks_each_answer_again_and_finds_each_forgery",),
+        Guard(
+            "src/surehand/verify/proofs.py",
+            "        if not _holds(algorithm, public_key, message, signature):\n",
+            "        if False:\n",
         ),
     ),
     Claim(

@@ -13,6 +13,7 @@ import typer
 
 from surehand.cli.output import out, table
 from surehand.client.control import Control
+from surehand.client.credentials import invite
 from surehand.core.wire.places import places, state_dir
 from surehand.errors import InvalidRequest, PermissionMissing, SurehandError, Unavailable
 from surehand.model.record import to_value
@@ -22,12 +23,11 @@ if TYPE_CHECKING:
     from surehand.signing.ed25519 import SigningKey
     from surehand.signing.keystore import KeyStore
 
+#: What is shown of a credential.
+_CREDENTIAL: Final = ("approver", "key_id", "label", "algorithm", "enrolled_by")
+
 KeysOption = Annotated[str | None, typer.Option("--keys", help="Folder of approver keys. Default: the daemon's own.")]
 
-
-def store(folder: str | None) -> KeyStore:
-    """Open the approver's key store."""
-    from surehand.signing.keystore import KeyStore  # noqa: PLC0415 - cryptography loads for these commands alone
 
 def folder_of(folder: str | None) -> Path:
     """Return the folder of the approver's keys."""
@@ -35,6 +35,10 @@ def folder_of(folder: str | None) -> Path:
     default = state_dir(os.environ, home, places(with_runtime_folder(os.environ, os.getuid()), os.getuid()))
     return Path(folder) if folder is not None else Path(default) / "keys"
 
+
+def store(folder: str | None) -> KeyStore:
+    """Open the approver's key store."""
+    from surehand.signing.keystore import KeyStore  # noqa: PLC0415 - cryptography loads for these commands alone
 
     return KeyStore.open(folder_of(folder))
 
@@ -84,8 +88,45 @@ def show(keys: KeysOption = None) -> None:
         one["passphrase"] = store(keys).behind_passphrase(one["approver"])
     rows = [(one["approver"], one["key_id"], "yes" if one["passphrase"] else "no", one["public_key"]) for one in mine]
     lines = table(("APPROVER", "KEY", "PASSPHRASE", "PUBLIC KEY"), rows) if rows else ["no approver key here"]
-    lines += [f"daemon {name}: {value}" for name, value in (daemon or {"keys": "no daemon answers"}).items()]
+    told = dict(daemon or {"keys": "no daemon answers"})
+    enrolled = told.pop("credentials", [])
+    if enrolled:
+        heads = ("APPROVER", "CREDENTIAL", "AUTHENTICATOR", "KIND", "ENROLLED WITH")
+        lines += table(heads, [tuple(one[name] for name in _CREDENTIAL) for one in enrolled])
+    lines += [f"daemon {name}: {value}" for name, value in told.items()]
     out().data({"daemon": daemon, "approvers": mine}, lines)
+
+
+def enrol_webauthn(
+    approver: Annotated[str | None, typer.Argument(help="Which approver, where this machine has several.")] = None,
+    keys: KeysOption = None,
+) -> None:
+    """Print a code that lets an authenticator (a security key, a fingerprint) answer for you in the console page.
+
+    Example:
+      surehand keys enrol-webauthn ann
+
+    Your key signs the invitation; its code is good once, for ten minutes. Open the page with `surehand console`, choose
+    Credentials, and type the code there. The authenticator must verify you each time, by a PIN or a touch it knows.
+    """
+    name, key = approver_key(keys, approver)
+    with Control() as control:
+        code, until_ms = invite(control, name, key)
+    lines = [f"code for the console page: {code}", "it is good once, for ten minutes"]
+    out().data({"approver": name, "code": code, "expires_at_ms": until_ms}, lines)
+
+
+def remove_webauthn(
+    key_id: Annotated[str, typer.Argument(help="The credential, as `surehand keys show` lists it.")],
+) -> None:
+    """Take a WebAuthn credential away. No answer of it counts from now on.
+
+    Example:
+      surehand keys remove-webauthn 9f0c2a4b6d8e0f12
+    """
+    with Control() as control:
+        gone = control.call("credentials.remove", {"key_id": key_id})["credential"]
+    out().data(gone, f"the credential {key_id} of {gone['approver']} is gone")
 
 
 def create(
@@ -127,7 +168,8 @@ def remove(
     Example:
       surehand keys remove ann
 
-    Where the daemon's configuration lists approvers, take the entry out there and start the daemon again.
+    WebAuthn credentials that it enrolled go with it. Where the daemon's configuration lists approvers, take the entry
+    out there and start the daemon again.
     """
     if not yes:
         if out().as_json or not sys.stdin.isatty():
@@ -144,4 +186,10 @@ def _new_passphrase() -> str:
     return first
 
 
-COMMANDS: Final[dict[str, Any]] = {"show": show, "create": create, "remove": remove}
+COMMANDS: Final[dict[str, Any]] = {
+    "show": show,
+    "create": create,
+    "remove": remove,
+    "enrol-webauthn": enrol_webauthn,
+    "remove-webauthn": remove_webauthn,
+}

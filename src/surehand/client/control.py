@@ -65,8 +65,15 @@ class Control:
         return found
 
     def pending(self) -> list[PendingApproval]:
-        """Return the open questions."""
-        return [convert(PendingApproval, value) for value in self.call("approvals")["pending"]]
+        """Return the open questions, oldest first; more than one answer holds come in several."""
+        found: list[PendingApproval] = []
+        after: str | None = None
+        while True:
+            page = self.call("approvals", {} if after is None else {"after": after})
+            found += [convert(PendingApproval, value) for value in page["pending"]]
+            after = page.get("next")
+            if after is None:
+                return found
 
     def answer(
         self,
@@ -109,18 +116,34 @@ def signed_answer(
         now_ms: Wall-clock milliseconds; now, when absent.
         standing: Leave for more of the same, with a yes.
     """
+    unsigned = unsigned_answer(
+        pending, answer, approver=approver, key_id=key.key_id, reason=reason, now_ms=now_ms, standing=standing
+    )
+    return msgspec.structs.replace(unsigned, signature=key.sign(answer_message(unsigned)))
+
+
+def unsigned_answer(
+    pending: PendingApproval,
+    answer: Literal["approve", "deny"],
+    *,
+    approver: str,
+    key_id: str,
+    reason: str = "",
+    now_ms: int | None = None,
+    standing: StandingGrant | None = None,
+) -> ApprovalAnswer:
+    """Return an answer that still lacks its signature; see `signed_answer` and `client.credentials`."""
     # Cut off as the daemon's clock is; rounded up, a quick answer would lie in its future.
     now_ms = time.time_ns() // 1_000_000 if now_ms is None else now_ms
-    unsigned = ApprovalAnswer(
+    return ApprovalAnswer(
         approval_id=pending.approval_id,
         presentation_hash=presentation_hash(pending.presentation),
         answer=answer,
         approver=approver,
-        key_id=key.key_id,
+        key_id=key_id,
         answered_at_ms=now_ms,
         expires_at_ms=now_ms + _ANSWER_LIFE_MS,
         reason=reason[: limits.REASON_CHARS_MAX],
         standing=standing,
         signature="",
     )
-    return msgspec.structs.replace(unsigned, signature=key.sign(answer_message(unsigned)))

@@ -127,6 +127,11 @@ def present(
     observed = document.facts.observed
     parameters: dict[str, Any] = to_value(action)
     parameters.pop("kind", None)
+    if document.facts.secret:
+        # The secret itself is not here to be shown; what a yes gives away is which one, and where it may go.
+        parameters["secret_bound_to"] = document.facts.secret_bound_to
+        if observed.get("secret_shown"):
+            parameters["secret_will_show"] = True
     element = f"{observed.get('role', '')} {observed.get('name', '')}".strip()
     if not element and observed.get("title"):
         # What is aimed at a whole window: its title is all that tells a person which.
@@ -268,9 +273,10 @@ def still_covers(pending: PendingApproval, presentation: Presentation) -> bool:
 
 
 def answer_message(answer: ApprovalAnswer) -> bytes:
-    """Return the bytes an approver signs: the domain, a zero byte, the canonical bytes of all but the signature."""
+    """Return the bytes an approver signs: the domain, a zero byte, the canonical bytes of all but the proof itself."""
     value: dict[str, Any] = to_value(answer)
     del value["signature"]
+    value.pop("assertion", None)
     return _ANSWER_DOMAIN + canonical.encode(value)
 
 
@@ -297,14 +303,36 @@ def check_answer(
         AuthorityDenied: naming what does not hold; the question stays open.
     """
     approver = next((one for one in approvers if (one.approver, one.key_id) == (answer.approver, answer.key_id)), None)
-    if approver is None or not verify(
-        bytes.fromhex(approver.public_key), answer_message(answer), signature_bytes(answer.signature)
+    if (
+        approver is None
+        or answer.assertion is not None
+        or not verify(bytes.fromhex(approver.public_key), answer_message(answer), signature_bytes(answer.signature))
     ):
+        raise not_allowed()
+    check_words(answer, pending, now_ms=now_ms)
+    if needs_passphrase and answer.answer == "approve" and not approver.passphrase:
         raise _denied(
-            "the answer is not signed by an allowed approver",
-            fix="use a key that the daemon knows; it reads keys when it starts, so after `surehand keys create` "
-            "end it with `surehand stop`: the next command starts it again",
+            "what this does is consequential: a yes takes a key behind a passphrase, or a WebAuthn authenticator",
+            fix="make one with `surehand keys create NAME --passphrase`; a key without may still say no",
         )
+    return approver
+
+
+def not_allowed() -> AuthorityDenied:
+    """Return the refusal of an answer that no allowed key or credential gave."""
+    return _denied(
+        "the answer is not signed by an allowed approver",
+        fix="use a key that the daemon knows; it reads keys when it starts, so after `surehand keys create` "
+        "end it with `surehand stop`: the next command starts it again",
+    )
+
+
+def check_words(answer: ApprovalAnswer, pending: PendingApproval, *, now_ms: int) -> None:
+    """Accept what an answer says, whoever signed it: it is to exactly this question, and in time.
+
+    Raises:
+        AuthorityDenied: naming what does not hold.
+    """
     asked = presentation_hash(pending.presentation)
     checks = (
         ("the answer is to another question", answer.approval_id == pending.approval_id),
@@ -323,12 +351,6 @@ def check_answer(
     for message, holds in checks:
         if not holds:
             raise _denied(message)
-    if needs_passphrase and answer.answer == "approve" and not approver.passphrase:
-        raise _denied(
-            "what this does is consequential: a yes takes a key behind a passphrase",
-            fix="make one with `surehand keys create NAME --passphrase`; a key without may still say no",
-        )
-    return approver
 
 
 def tally(

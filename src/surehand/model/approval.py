@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from surehand import limits
 from surehand.model.authority import StandingGrant
+from surehand.model.credential import Assertion
 from surehand.model.record import Record, check_text
 
 
@@ -83,7 +84,6 @@ class Notice(Record, frozen=True, kw_only=True):
     requested_at_ms: int | None = None
     expires_at_ms: int | None = None
     presentation: Presentation | None = None
-
     agent_says: str | None = None
 
     @property
@@ -91,11 +91,13 @@ class Notice(Record, frozen=True, kw_only=True):
         """The id of what it is about."""
         return self.approval_id or self.request_id
 
+
 class ApprovalAnswer(Record, frozen=True, kw_only=True):
     """An approver's signed answer.
 
     `standing` gives leave for more of the same with the yes. `signature` is Ed25519 over the domain
-    `surehand/approval-answer/v1`, a zero byte, the canonical bytes of the other fields.
+    `surehand/approval-answer/v1`, a zero byte, the canonical bytes of the other fields but `assertion`. With an
+    `assertion` it is a WebAuthn credential's, and the SHA-256 of those bytes is the challenge.
     """
 
     approval_id: str
@@ -107,8 +109,10 @@ class ApprovalAnswer(Record, frozen=True, kw_only=True):
     expires_at_ms: int
     reason: str = ""
     standing: StandingGrant | None = None
+    assertion: Assertion | None = None
     signature: str
 
     def __post_init__(self) -> None:
         # It goes to the agent and into the journal.
         check_text("reason", self.reason, limits.REASON_CHARS_MAX * 4)
+        check_text("signature", self.signature, 2 * limits.WEBAUTHN_SIGNATURE_BYTES_MAX)

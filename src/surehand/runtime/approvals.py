@@ -23,7 +23,7 @@ from typing import Any
 from surehand import canonical, limits
 from surehand.core import approval as rules
 from surehand.core import standing as standing_rules
-from surehand.core.approvers import Approvers, is_recorded, since_asked
+from surehand.core.approvers import Approvers, how_of, is_recorded, since_asked
 from surehand.core.authority import Verify
 from surehand.core.history import APPROVAL_REQUESTED, APPROVED, operation_stream
 from surehand.core.lifecycle import Gate, Happening
@@ -35,6 +35,7 @@ from surehand.model.events import Event
 from surehand.model.record import to_value
 from surehand.ports import Clock, Journal
 from surehand.runtime import asked as events_of
+from surehand.runtime.credentials import Credentials
 from surehand.runtime.kept import Kept, NothingKept
 from surehand.runtime.leave import Leave
 from surehand.runtime.notices import Notices
@@ -98,12 +99,13 @@ class Approvals:
     ) -> None:
         self._journal = journal
         self._clock = clock
-        self._approvers = approvers
+        self.approvers = approvers
         self._verify = verify
         self._life_ms = life_ms
         self._kept: Kept = kept or NothingKept()
         self.publish = publish
         self.leave = Leave(journal, clock)
+        self.credentials = Credentials(journal, clock, approvers, verify)
         self._questions: dict[str, Question] = {}
         #: Questions whose record is on its way to the disk, and their bytes, by principal.
         self._asking: Counter[str] = Counter()
@@ -328,7 +330,7 @@ class Approvals:
             # It ended since: its time was over, or another question took its place. A yes ends with its question.
             raise _gone(run.approval_id)
         # A key that was taken away since, and a policy that asks for more people by now, take a yes with them.
-        question.answers = self._approvers.standing_by(question.answers)
+        question.answers = self.approvers.standing_by(question.answers)
         state = rules.tally(question.answers, question.pending, now_ms=self._clock.wall_ms())
         if state == "denied":
             self._close(question, state)
@@ -425,13 +427,14 @@ class Approvals:
                 details={"id": answer.approval_id},
             )
         pending = question.pending
-        self._approvers.check(answer, pending, self._verify, now_ms=self._clock.wall_ms())
-        how = f"ed25519:{answer.key_id}"
-        events = [events_of.answered(pending, answer, how, self._clock.wall_ms())]
+        now = self._clock.wall_ms()
+        proof = self.approvers.check(answer, pending, self._verify, now_ms=now)
+        counted = self.credentials.counted(answer, proof, (*question.given, *question.answers))
+        events = [events_of.answered(pending, answer, proof, now), *counted]
         grant = answer.standing
         if grant is not None:
             standing_rules.check_fits(grant, answer, pending, now_ms=self._clock.wall_ms())
-            events.append(self.leave.given(grant, how, pending.approval_id))
+            events.append(self.leave.given(grant, how_of(answer), pending.approval_id))
         if answer.answer == "deny":
             # A no stops a claim that is under way; it need not wait for the disk to do so.
             question.answers.append(answer)
@@ -457,14 +460,15 @@ class Approvals:
         Raises:
             AuthorityDenied: no allowed approver did.
         """
-        self._approvers.check_standing(grant, key_id, signature, self._verify)
+        self.approvers.check_standing(grant, key_id, signature, self._verify)
         await self.leave.grant(grant, f"ed25519:{key_id}")
 
     # --- after a restart --------------------------------------------------------------------------------------
 
     async def restore(self) -> None:
-        """Read what earlier runs left: standing grants, questions, and the answers that were given to them."""
+        """Read what earlier runs left: standing grants, credentials, questions and the answers given to them."""
         await self.leave.restore()
+        await self.credentials.restore()
         for one in await self._kept.all():
             question = await self._of_before(one.pending, one.answers)
             if question is None:
@@ -484,7 +488,7 @@ class Approvals:
             return None
         question = Question(pending, len(canonical.encode_record(pending)))
         for answer in answers:
-            if is_recorded(answer, since) and self._approvers.counts(answer, pending, self._verify):
+            if is_recorded(answer, since) and self.approvers.counts(answer, pending, self._verify):
                 question.answers.append(answer)
         question.given = list(question.answers)
         return question

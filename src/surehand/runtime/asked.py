@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any, Final
 
 from surehand import limits
+from surehand.core.approvers import Proof, how_of
 from surehand.core.history import APPROVAL_REQUESTED, APPROVED, DENIED, operation_stream
 from surehand.model.approval import ApprovalAnswer, PendingApproval
 from surehand.model.events import NewEvent
+from surehand.model.record import to_value
 
 _NAMED: Final = ("action_hash", "approval_id", "presentation_hash")
 #: What an end that nobody spoke says of who spoke.
@@ -24,18 +26,24 @@ def requested(pending: PendingApproval) -> NewEvent:
             "requested_at_ms": pending.requested_at_ms,
             "expires_at_ms": pending.expires_at_ms,
             "needed": pending.needed,
+            "effect": pending.presentation.action,
+            "app": pending.presentation.app,
+            "place": pending.presentation.place,
+            "categories": list(pending.presentation.categories),
+            "reason": pending.presentation.reason[: limits.REASON_CHARS_MAX],
         },
     )
 
 
-def answered(pending: PendingApproval, answer: ApprovalAnswer, how: str, now_ms: int) -> NewEvent:
-    """Return the event of an answer that counts; `how` says by what proof."""
+def answered(pending: PendingApproval, answer: ApprovalAnswer, proof: Proof, now_ms: int) -> NewEvent:
+    """Return the event of an answer that counts, with its proof whole: an auditor can check it again."""
     kind = APPROVED if answer.answer == "approve" else DENIED
     facts = {
         "approver": answer.approver,
-        "how": how,
+        "how": how_of(answer),
         "answered_at_ms": now_ms,
         "reason": answer.reason[: limits.REASON_CHARS_MAX],
+        "proof": {"algorithm": proof.algorithm, "public_key": proof.public_key, "answer": to_value(answer)},
     }
     return _event(pending, kind, answer.approver, facts)
 

@@ -60,9 +60,10 @@ from surehand.runtime.reads import Reads
 from surehand.runtime.recovery import recover
 from surehand.runtime.resolve import Resolver
 from surehand.runtime.scenes import Scenes
+from surehand.runtime.secrets import Secrets, take_from_environment
 from surehand.runtime.session import Desk, Isolation
 from surehand.runtime.watch import Watcher
-from surehand.signing import ed25519
+from surehand.signing import ed25519, es256
 from surehand.signing.keyring import load_keyring
 from surehand.signing.keystore import KeyStore
 from surehand.signing.private_files import private_directory
@@ -198,7 +199,23 @@ def _parts(
         describe_keys=lambda: _describe_keys(config, approvers, webhook_key),
         describe_journal=journal.facts,
         verify_journal=lambda: _verify(journal),
-        closers=[policies.close],
+        closers=[policies.close, secrets.close],
+    )
+
+
+def _secrets(config: Config, clock: Clock, journal: SqliteJournal, state_dir: Path) -> Secrets:
+    """Return the enrolled secrets; those of the environment are out of it afterwards."""
+    from surehand.adapters.notify_dbus import session_bus  # noqa: PLC0415 - only who uses it loads it
+    from surehand.adapters.secrets_keyring import Keyring  # noqa: PLC0415
+
+    address = session_bus(os.environ)
+    return Secrets(
+        VaultFile(state_dir / VAULT_NAME, state_dir / KEYS_NAME / VAULT_KEY_NAME),
+        None if address is None else Keyring(address),
+        take_from_environment(config.env_secrets, os.environ),
+        journal,
+        clock,
+        lambda pid: identify(pid, "").key,
     )
 
 
@@ -259,7 +276,7 @@ def _approvers(config: Config, keys: KeyStore) -> Approvers:
     A key whose file goes away counts no more, at once; one that comes counts after the next start.
     """
     if config.approvers:
-        return Approvers(config.approvers, trust_level=config.trust_level)
+        return Approvers(config.approvers, trust_level=config.trust_level, es256=es256.verify)
     known = [
         Approver(
             approver=key.approver,
@@ -270,7 +287,10 @@ def _approvers(config: Config, keys: KeyStore) -> Approvers:
         for key in keys.approvers()
     ]
     return Approvers(
-        known, trust_level=config.trust_level, revoked=lambda one: not keys.holds(one.approver, one.key_id)
+        known,
+        trust_level=config.trust_level,
+        revoked=lambda one: not keys.holds(one.approver, one.key_id),
+        es256=es256.verify,
     )
 
 
@@ -288,6 +308,7 @@ def _describe_keys(config: Config, approvers: Approvers, webhook_key: str | None
             }
             for one in approvers.allowed()
         ],
+        "credentials": [to_value(one) for one in approvers.credentials()],
     }
 
 

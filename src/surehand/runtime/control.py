@@ -16,8 +16,9 @@ from surehand.core.history import operation_stream
 from surehand.errors import InvalidRequest
 from surehand.model.events import Event
 from surehand.model.record import to_value
-from surehand.runtime import halting
+from surehand.runtime import halting, policy_asking, reviewing
 from surehand.runtime import params as p
+from surehand.runtime.enrolling import SECRETS
 from surehand.runtime.parts import Parts
 from surehand.runtime.session import Session
 
@@ -52,6 +53,26 @@ async def standing_grant(parts: Parts, _: Session, args: p.GiveStanding) -> dict
     """Give a standing grant that an approver signed."""
     await parts.approvals.grant(args.grant, args.key_id, args.signature)
     return {"grant_id": args.grant.grant_id}
+
+
+async def credentials_invite(parts: Parts, _: Session, args: p.Invite) -> dict[str, Any]:
+    """Open an invitation to enrol a credential that an approver signed."""
+    return parts.approvals.credentials.invite(args.invitation, args.signature)
+
+
+async def credentials_begin(parts: Parts, _: Session, args: p.InvitationCode) -> dict[str, Any]:
+    """Say what the page asks the authenticator for."""
+    return parts.approvals.credentials.begin(args.code)
+
+
+async def credentials_enrol(parts: Parts, _: Session, args: p.Enrol) -> dict[str, Any]:
+    """Enrol a credential."""
+    return {"credential": to_value(await parts.approvals.credentials.enrol(args.registration))}
+
+
+async def credentials_remove(parts: Parts, session: Session, args: p.CredentialName) -> dict[str, Any]:
+    """Take a credential away."""
+    return {"credential": to_value(await parts.approvals.credentials.remove(args.key_id, session.principal))}
 
 
 async def standing_list(parts: Parts, _: Session, __: p.Nothing) -> dict[str, Any]:
@@ -254,6 +275,10 @@ CONTROL: Final[dict[str, tuple[type[Any], Method]]] = {
     "answer": (p.Answer, answer),
     "resolve": (p.Resolve, resolve),
     "standing.grant": (p.GiveStanding, standing_grant),
+    "credentials.invite": (p.Invite, credentials_invite),
+    "credentials.begin": (p.InvitationCode, credentials_begin),
+    "credentials.enrol": (p.Enrol, credentials_enrol),
+    "credentials.remove": (p.CredentialName, credentials_remove),
     "standing.list": (p.Nothing, standing_list),
     "standing.revoke": (p.RevokeStanding, standing_revoke),
     "requests": (p.Nothing, requests),

@@ -40,6 +40,7 @@ class Host:
         self._listeners: list[Progress] = []
         self._attending = Attending()
         parts.approvals.publish = self._publish
+        parts.approvals.approvers.pages = lambda: self._attending.ports
         parts.people.publish = self._publish
         parts.publish = self._publish
         parts.people.brakes = parts.brakes

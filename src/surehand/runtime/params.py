@@ -10,6 +10,7 @@ from surehand.core.waiting import Condition
 from surehand.errors import InvalidRequest
 from surehand.model.approval import ApprovalAnswer
 from surehand.model.authority import StandingGrant
+from surehand.model.credential import Invitation, Registration
 from surehand.model.query import Query
 from surehand.model.record import Record, check_count, check_identifier, check_range, check_text
 from surehand.model.request import Batch, Request
@@ -331,6 +332,34 @@ class GiveStanding(Record, frozen=True, kw_only=True):
     grant: StandingGrant
     key_id: str
     signature: str
+
+
+class Invite(Record, frozen=True, kw_only=True):
+    """Leave to enrol a WebAuthn credential, signed with the key of the approver that it names."""
+
+    invitation: Invitation
+    signature: str
+
+
+class InvitationCode(Record, frozen=True, kw_only=True):
+    """The code of an open invitation."""
+
+    code: str
+
+    def __post_init__(self) -> None:
+        check_text("code", self.code, limits.INVITATION_CODE_BYTES_MAX)
+
+
+class Enrol(Record, frozen=True, kw_only=True):
+    """A credential to enrol."""
+
+    registration: Registration
+
+
+class CredentialName(Record, frozen=True, kw_only=True):
+    """Which credential, by its key id."""
+
+    key_id: str
 
 
 class RevokeStanding(Record, frozen=True, kw_only=True):

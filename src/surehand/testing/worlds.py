@@ -41,7 +41,7 @@ from surehand.runtime.resolve import Resolver
 from surehand.runtime.scenes import Scenes
 from surehand.runtime.session import Session
 from surehand.runtime.watch import Watcher
-from surehand.signing import ed25519
+from surehand.signing import ed25519, es256
 from surehand.signing.ed25519 import SigningKey
 from surehand.testing.journals import MemoryJournal
 from surehand.testing.memory import MemoryApp, button, field
@@ -141,6 +141,7 @@ class World:
             ],
             trust_level=self.config.trust_level,
             revoked=lambda one: one.approver in self.revoked,
+            es256=es256.verify,
         )
 
     def new_session(self, principal: str = "uid:1000") -> Session:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from surehand.verify.proofs import Proofs
 from surehand.verify.records import GENESIS_HASH, Fault, Record, check_record
 from surehand.verify.rules import Counts, Rules, Violation
 from surehand.verify.sources import open_source
@@ -50,6 +51,7 @@ class _Reading:
 
     def __init__(self, held: Mapping[int, str]) -> None:
         self.rules = Rules()
+        self.proofs = Proofs()
         self.held = dict(held)
         self.found = 0
         self.seq = 0
@@ -67,6 +69,7 @@ class _Reading:
         if record.prev_hash != self.head:
             raise Fault("the previous hash is not that of the record before it")
         self.rules.add(record, context, payload)
+        self.proofs.add(record, payload)
         if (wanted := self.held.pop(record.seq, None)) is not None:
             if wanted != record.record_hash:
                 raise Fault("the record is not the one that the held receipt names")
