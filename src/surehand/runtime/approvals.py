@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -36,6 +36,7 @@ from surehand.model.record import to_value
 from surehand.ports import Clock, Journal
 from surehand.runtime import asked as events_of
 from surehand.runtime.credentials import Credentials
+from surehand.runtime.ended import Ended
 from surehand.runtime.kept import Kept, NothingKept
 from surehand.runtime.leave import Leave
 from surehand.runtime.notices import Notices
@@ -110,8 +111,7 @@ class Approvals:
         #: Questions whose record is on its way to the disk, and their bytes, by principal.
         self._asking: Counter[str] = Counter()
         self._asking_bytes: Counter[str] = Counter()
-        #: How the newest questions ended, by id.
-        self._ended: OrderedDict[str, tuple[str, dict[str, Any]]] = OrderedDict()
+        self.ended = Ended()
         self._sweeping: set[asyncio.Task[None]] = set()
         self.notices = Notices()
 
@@ -368,9 +368,7 @@ class Approvals:
         if question.timer is not None:
             question.timer.cancel()
         value = _standing_of(question, state)
-        self._ended[pending.approval_id] = (pending.principal, value)
-        while len(self._ended) > limits.APPROVALS_ENDED_KEPT_MAX:
-            self._ended.popitem(last=False)
+        self.ended.note(pending, value, self._clock.wall_ms())
         if state != "unanswered" or question.answers:
             self._kept.forget(pending.approval_id)
         if state != "denied":  # of a no it was told when it was said
@@ -389,7 +387,7 @@ class Approvals:
 
         None where this run of the daemon knows of none; a question of another principal is not known either.
         """
-        known = [value for owner, value in self._ended.values() if owner == principal] + self.asked(principal)
+        known = self.ended.of(principal) + self.asked(principal)
         wanted = {"approval_id": approval_id, "operation_id": operation_id}
         named = {name: text for name, text in wanted.items() if text is not None}
         return next((value for value in reversed(known) if named.items() <= value.items()), None)
@@ -411,6 +409,15 @@ class Approvals:
             for one in self._questions.values()
             if rules.tally(one.answers, one.pending, now_ms=now) == "waiting"
         ]
+
+    def show(self, approval_id: str) -> dict[str, Any] | None:
+        """Return a question and how it stands, with who has said yes; how it ended; None where none is known."""
+        question = self._questions.get(approval_id)
+        if question is None:
+            ended = self.ended.one(approval_id)
+            return None if ended is None else {"pending": None, "stands": ended, "approvers": []}
+        yes = [one.approver for one in question.answers if one.answer == "approve"]
+        return {"pending": to_value(question.pending), "stands": self._stands(question), "approvers": yes}
 
     async def answer(self, answer: ApprovalAnswer) -> dict[str, Any]:
         """Take an answer from the control side; it is durable when this returns.

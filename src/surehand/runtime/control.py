@@ -20,6 +20,7 @@ from surehand.runtime import halting, policy_asking, reviewing
 from surehand.runtime import params as p
 from surehand.runtime.enrolling import SECRETS
 from surehand.runtime.parts import Parts
+from surehand.runtime.questions import QUESTIONS
 from surehand.runtime.session import Session
 
 Method = Callable[[Parts, Session, Any], Awaitable[dict[str, Any]]]
@@ -297,6 +298,7 @@ CONTROL: Final[dict[str, tuple[type[Any], Method]]] = {
     "budgets.renew": (p.PrincipalName, budgets_renew),
     "policy": (p.Nothing, policy),
     "policy.reload": (p.Nothing, policy_reload),
+    **QUESTIONS,
     "keys": (p.Nothing, keys),
     "audit.verify": (p.Nothing, audit_verify),
     "audit.show": (p.Show, audit_show),

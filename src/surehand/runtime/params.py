@@ -382,6 +382,24 @@ class Show(Record, frozen=True, kw_only=True):
 
     after_seq: int = 0
     limit: int = 100
+class ApprovalName(Record, frozen=True, kw_only=True):
+    """A question to people."""
+
+    approval_id: str
+
+    def __post_init__(self) -> None:
+        check_identifier("approval_id", self.approval_id)
+
+
+class EndedPage(Record, frozen=True, kw_only=True):
+    """How many of the newest ends."""
+
+    limit: int = limits.CONSOLE_ROWS_MAX
+
+    def __post_init__(self) -> None:
+        check_range("limit", self.limit, 1, limits.APPROVALS_ENDED_KEPT_MAX)
+
+
     operation_id: str | None = None
     principal: str | None = None
     type: str | None = None

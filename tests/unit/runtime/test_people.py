@@ -464,7 +464,7 @@ async def test_only_so_many_ends_are_kept(asking: Scene, monkeypatch: pytest.Mon
         (pending,) = asking.world.approvals.pending()
         await asking.world.answer(pending, "deny")
         await asking.act(f"op-{number}")
-    assert len(asking.world.approvals._ended) == 2
+    assert len(asking.world.approvals.ended.newest(9)) == 2
     assert (await approval(asking, operation_id="op-2"))["status"] == "denied"
     # The journal remembers the rest.
     assert (await approval(asking, operation_id="op-0"))["status"] == "denied"

@@ -63,6 +63,8 @@ CONTROL_READS: Final = frozenset(
 CONTROL_METHODS: Final = CONTROL_READS | {
     "answer",
     "resolve",
+        "approvals.show",
+        "approvals.ended",
     "standing.grant",
     "standing.revoke",
     "credentials.invite",
