@@ -605,6 +605,27 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         5,
+        "no robot presses the stop key",
+        ("tests/desktop/test_stopping.py::test_no_robot_presses_the_stop_key_or_keeps_the_person_from_it",),
+        Guard(
+            "src/surehand/adapters/x11/interruptions.py",
+            " and event.sourceid not in self._robots:\n",
+            ":\n",
+        ),
+    ),
+    Claim(
+        5,
+        "taking the stop key out of the keymap takes no stop away",
+        ("tests/unit/input/test_stop_key.py::test_taking_the_key_out_of_the_keymap_takes_no_stop_away",),
+        Guard(
+            _CORE + "input/stop_key.py",
+            "        for keycode, keysyms in keymap.items():\n",
+            "        self._codes = {keysym: set() for keysym in self._codes}\n"
+            "        for keycode, keysyms in keymap.items():\n",
+        ),
+    ),
+    Claim(
+        5,
         "an agent cannot stop, pause or resume anybody",
         (_HALTING + "test_an_agent_cannot_stop_pause_or_resume_anybody",),
         Guard(_RUNTIME + "host.py", 'table = AGENT if channel.role == "agent" else CONTROL', "table = AGENT | CONTROL"),

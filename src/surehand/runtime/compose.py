@@ -28,6 +28,7 @@ from surehand.core.approval import Approver
 from surehand.core.approvers import Approvers
 from surehand.core.authority import Keyring, PinnedKey
 from surehand.core.hashing import text_digest
+from surehand.core.input.stop_key import parse_stop_key
 from surehand.core.policy.inputs import denied_tokens
 from surehand.core.policy.to_cedar import cedar_schema
 from surehand.errors import InvalidRequest
@@ -71,6 +72,8 @@ from surehand.verify.audit import audit
 
 _DENIED_APPS: Final = "SUREHAND_DENIED_APPS"
 _ISOLATIONS: Final[dict[str, Isolation]] = {"isolated": "isolated", "display_only": "display_only", SHARED: SHARED}
+#: For those who open a desktop without an operator's configuration: benchmarks, tests.
+_DEFAULTS: Final = Config()
 JOURNAL_NAME: Final = "journal.sqlite"
 KEYS_NAME: Final = "keys"
 QUESTIONS_NAME: Final = "approvals"
@@ -193,7 +196,7 @@ def _parts(
         reads=Reads(journal, digest),
         gateway=gateway,
         desks=Desks(
-            lambda record: open_desk(record, clock),
+            lambda record: open_desk(record, clock, config),
             lambda: current_desktop(config.pairings, os.environ, Path(pwd.getpwuid(os.getuid()).pw_dir)),
         ),
         describe_keys=lambda: _describe_keys(config, approvers, webhook_key),
@@ -324,7 +327,7 @@ async def _verify(journal: SqliteJournal) -> dict[str, Any]:
 # --- desks --------------------------------------------------------------------------------------------------------
 
 
-async def open_desk(record: DesktopRecord, clock: Clock) -> Desk:
+async def open_desk(record: DesktopRecord, clock: Clock, config: Config = _DEFAULTS) -> Desk:
     """Attach to a desktop: its screen, its accessibility bus and, where no person uses it, its pointer and keyboard."""
     screen = X11Screen(record.display, record.xauthority, clock)
     await screen.open()
@@ -352,7 +355,7 @@ async def open_desk(record: DesktopRecord, clock: Clock) -> Desk:
     async def live(surface_id: str, handles: Sequence[str]) -> Mapping[str, LiveNode | None]:
         return await (bare if bare.knows(surface_id) else observer).live(surface_id, handles)
 
-    interruptions = X11Interruptions(record.display, record.xauthority)
+    interruptions = X11Interruptions(record.display, record.xauthority, parse_stop_key(config.stop_key))
     await interruptions.open()
     desk = Desk(
         name=record.name,
@@ -362,6 +365,7 @@ async def open_desk(record: DesktopRecord, clock: Clock) -> Desk:
         actors=(AtspiActor(observer, may_open_lists=False), SharedInput()),
         screen=screen,
         interruptions=interruptions,
+        on_stop=interruptions.on_stop,
         closers=[screen.close, observer.close, bare.close, interruptions.close],
     )
     if desk.isolation == SHARED:

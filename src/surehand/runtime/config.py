@@ -17,6 +17,7 @@ import msgspec
 from surehand import limits
 from surehand.core.approval import Approver
 from surehand.core.authority import Ceiling
+from surehand.core.input import stop_key
 from surehand.errors import InvalidRequest, PermissionMissing
 from surehand.model.record import Record, check_count, check_range, convert
 
@@ -71,10 +72,13 @@ class Config(Record, frozen=True, kw_only=True):
     webhook: str | None = None
     webhook_content: bool = False
     pairings: tuple[str, ...] = ()
+    stop_key: str = stop_key.DEFAULT
+    marker: bool = True
 
     def __post_init__(self) -> None:
         check_range("approval_minutes", self.approval_minutes, 1, 24 * 60)
         check_range("idle_exit_s", self.idle_exit_s, 0, limits.INTEGER_MAX)
+        stop_key.parse_stop_key(self.stop_key)
         check_count("approvers", len(self.approvers), 0, 64)
         check_count("ceilings", len(self.ceilings), 0, 256)
         if self.shadow_policy is not None and isinstance(self.policy, PolicyChoice) and self.policy.mode == "shadow":

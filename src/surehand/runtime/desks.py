@@ -54,6 +54,8 @@ class Desks:
         self._shared: tuple[DesktopRecord, ...] = ()
         #: Those that agents asked for, oldest first.
         self._wished: list[str] = []
+        #: Called with the name of a desktop where a person pressed the stop key.
+        self.stopped: Callable[[str], None] = lambda _: None
         #: Whether a session works on a desktop of this name.
         self.in_use: Callable[[str], bool] = lambda _: True
         self._lock = asyncio.Lock()
@@ -142,6 +144,8 @@ class Desks:
             self._shared = (record,)
         # A desktop of the same name after a restart is another desktop.
         desk.generation = record.supervisor_generation
+        if desk.on_stop is not None:
+            desk.on_stop(lambda: self.stopped(record.name))
         self._desks[record.name] = desk
         return desk
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
+from collections.abc import Coroutine
 from typing import Any, Final
 
 from surehand import limits
@@ -156,6 +157,17 @@ async def stop_now(
     if hold is not None:
         recorded = await _record_set(parts, hold) and recorded
     return {**value, "recorded": recorded, "operations": await _ends(runs)}
+
+
+def by_key(parts: Parts, desktop: str) -> Coroutine[Any, Any, Any] | None:
+    """Return what stops the agents of a desktop whose person pressed the stop key there; None where there is none.
+
+    Nobody is kept paused for a key that is pressed while no agent is there.
+    """
+    scope = Scope(desktop=desktop)
+    if not any(scope.covers(one) for one in _agents(parts)):
+        return None
+    return stop_now(parts, scope, by=f"desktop:{desktop}", how="stop_key")
 
 
 def _timing(value: dict[str, Any]) -> dict[str, Any]:

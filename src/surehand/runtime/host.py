@@ -46,6 +46,8 @@ class Host:
         parts.people.brakes = parts.brakes
         self._labels = (f"s{number}" for number in itertools.count(1))
         parts.desks.in_use = self._works_on
+        parts.desks.stopped = self._stop_pressed
+        self._stopping: set[asyncio.Task[Any]] = set()
 
     async def open_channel(
         self, *, principal: str, role: Literal["agent", "control"], client: dict[str, str], desktop: str | None
@@ -81,6 +83,14 @@ class Host:
             self.parts.facts.attend(pids, self._attending.ports)
             for session in self.parts.sessions.values():
                 session.read_decisions.clear()
+
+    def _stop_pressed(self, desktop: str) -> None:
+        """Stop the agents of a desktop whose person pressed the stop key there."""
+        stopping = halting.by_key(self.parts, desktop)
+        if stopping is not None:
+            task = asyncio.get_running_loop().create_task(stopping)
+            self._stopping.add(task)
+            task.add_done_callback(self._stopping.discard)
 
     def _works_on(self, desktop: str) -> bool:
         sessions = self.parts.sessions.values()
@@ -166,6 +176,8 @@ class Host:
         for session in list(self.parts.sessions.values()):
             await self.close_channel(session)
         await self.parts.people.close()
+        if self._stopping:
+            await asyncio.wait(self._stopping)
         await self.parts.approvals.close()
         await self.parts.reads.close()
         await self.parts.desks.close()

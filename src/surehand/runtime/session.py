@@ -47,6 +47,8 @@ class Desk:
     actors: tuple[Actor, ...]
     screen: Screen | None = None
     interruptions: Interruptions | None = None
+    #: Has a listener called when a person presses the stop key there.
+    on_stop: Callable[[Callable[[], None]], None] | None = None
     closers: list[Callable[[], Awaitable[None]]] = field(default_factory=list)
     opt_ins: tuple[str, ...] = ()
     generation: str = ""
