@@ -234,6 +234,15 @@ KEY_FILE_BYTES_MAX: Final = 4 * 1024
 KEYRING_BYTES_MAX: Final = 256 * 1024
 KEYRING_KEYS_MAX: Final = 256
 PASSPHRASE_BYTES_MAX: Final = 1_024
+# --- looking through it ---------------------------------------------------------------------------------------
+OPERATIONS_PAGE_DEFAULT: Final = 50
+OPERATIONS_PAGE_MAX: Final = 200  # operations of one page; a person reads fewer
+OPERATIONS_LOOKED_MAX: Final = 2_000  # looked at for one page; then whoever asks says whether to go on
+OPERATION_EVENTS_MAX: Final = 1_000  # of one operation that are shown; a refusal repeated for ever has more
+SOUGHT_BYTES_MAX: Final = 256  # of one thing that is looked for
+TIME_MS_MAX: Final = 253_402_300_799_999  # the last moment of the year 9999, which the journal's times can say
+RULES_PAGE_DEFAULT: Final = 100
+
 PASSPHRASE_OPS: Final = 3  # Argon2id passes and memory: about 0.3 s for a person, and as much for every guess
 PASSPHRASE_MEMORY_BYTES: Final = 256 * 1024 * 1024
 PASSPHRASE_OPS_MAX: Final = 16  # a key file that asks for more is an attack on whoever opens it

@@ -56,6 +56,12 @@ class Journal(Protocol):
         """
 
     async def read(self, *, after_seq: int = 0, limit: int = 1000) -> list[Event]:
+    async def latest(self, prefix: str, *, before_seq: int | None = None, limit: int = 100) -> list[tuple[str, int]]:
+        """Return streams whose names begin so with the number of their last event, newest first.
+
+        `before_seq` is exclusive. Costs what it returns and what lies between, not the length of the log.
+        """
+
         """Return events of the whole log in order, each verified as it is read."""
 
     async def head(self) -> tuple[int, str]:

@@ -329,3 +329,24 @@ async def test_a_closed_journal_refuses_appends(journal):
     await journal.close()
     with pytest.raises(Unavailable):
         await journal.append([note()])
+
+
+async def test_streams_are_found_by_their_last_event_newest_first_in_pages(journal):
+    assert await journal.latest("operation:") == []
+    for name in ("a", "b", "c"):
+        await journal.append([claim(name)])
+    await journal.append([note()])
+    await journal.append([terminal("a")])
+    found = await journal.latest("operation:agent:")
+    assert [stream for stream, _ in found] == [f"operation:agent:{name}" for name in ("a", "c", "b")]
+    head, _ = await journal.head()
+    assert found[0][1] == head
+    pages, before = [], None
+    while page := await journal.latest("operation:", before_seq=before, limit=1):
+        pages += page
+        before = page[-1][1]
+    assert pages == found
+    assert await journal.latest("operation:agent:b") == [found[2]]
+    assert await journal.latest("operation:", limit=0) == []
+    assert await journal.latest("operation:", before_seq=1) == []
+    assert await journal.latest("%") == []

@@ -12,6 +12,7 @@ from surehand.cli.film import read_film
 from surehand.cli.output import EXIT_REFUSED, Finished, Line, out, table
 from surehand.client.control import Control
 from surehand.errors import SurehandError, Unavailable
+from surehand.limits import OPERATIONS_PAGE_MAX
 
 _AUDIT_MS: Final = 600_000
 
@@ -88,6 +89,57 @@ def show(
         out().note(f"there may be more: --after {rows[-1][0]}, or a larger --limit")
 
 
+def list_(
+    *,
+    text: Annotated[str, typer.Argument(help="Words that stand anywhere in what is known of an operation.")] = "",
+    principal: Annotated[str | None, typer.Option("--principal", help="Only this principal's.")] = None,
+    app: Annotated[str, typer.Option("--app", help="Only in applications whose identity holds this.")] = "",
+    action: Annotated[str, typer.Option("--action", help="Only effects that begin so, as desktop.invoke.")] = "",
+    outcome: Annotated[
+        str, typer.Option("--outcome", help="Only what ended so: succeeded, refused, outcome_unknown, waiting, …")
+    ] = "",
+    category: Annotated[str, typer.Option("--category", help="Only this category, as purchase.")] = "",
+    before: Annotated[int | None, typer.Option("--before", min=0, help="Older than this page; see its end.")] = None,
+    limit: Annotated[int, typer.Option("--limit", min=1, max=OPERATIONS_PAGE_MAX, help="At most so many.")] = 50,
+) -> None:
+    """List operations, newest first: who, what, where, what became of it, by which rule.
+
+    Examples:
+      surehand audit list
+      surehand audit list purchase --outcome refused
+      surehand audit list --app mousepad --action desktop.set_value --json
+    """
+    sought = {"text": text, "app": app, "action": action, "outcome": outcome, "category": category}
+    params: dict[str, Any] = {"limit": limit, **{name: value for name, value in sought.items() if value}}
+    if principal is not None:
+        params["principal"] = principal
+    found: dict[str, Any] = {"operations": [], "next": before}
+    with Control() as control:
+        # A page may be short of what is looked for; a person at a terminal wants it full.
+        while True:
+            at = {} if found["next"] is None else {"before_seq": found["next"]}
+            page_of = control.call("operations", {**params, **at}, wait_ms=_AUDIT_MS)
+            found = {"operations": found["operations"] + page_of["operations"], "next": page_of["next"]}
+            params["limit"] = max(1, limit - len(found["operations"]))
+            if found["next"] is None or len(found["operations"]) >= limit:
+                break
+    rows = [
+        (
+            one["changed_at"],
+            one["principal"],
+            one.get("effect", "-"),
+            one.get("app", "-"),
+            one.get("outcome", "-"),
+            one.get("rule", one.get("code", "-")),
+            one["operation_id"],
+        )
+        for one in found["operations"]
+    ]
+    out().data(found, table(("CHANGED", "WHO", "EFFECT", "APP", "OUTCOME", "RULE", "OPERATION"), rows))
+    if found["next"] is not None and not out().as_json:
+        out().note(f"older ones: --before {found['next']}")
+
+
 def report(
     file: Annotated[str, typer.Argument(help="Where to write the page.")],
     after: Annotated[int, typer.Option("--after", min=0, help="Only events after this number.")] = 0,
@@ -117,4 +169,4 @@ def report(
     )
 
 
-COMMANDS: Final[dict[str, Any]] = {"verify": verify, "show": show, "report": report}
+COMMANDS: Final[dict[str, Any]] = {"verify": verify, "list": list_, "show": show, "report": report}

@@ -281,15 +281,15 @@ def _asked_of(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
         if one["type"] != "operation.approval_requested.v1":
             continue
         payload = one["payload"]
-        shown, approval_id = payload.get("presentation") or {}, payload.get("approval_id", "")
+        approval_id = payload.get("approval_id", "")
         found.append(
             {
                 "outcome": "require_approval",
                 "rule": "",
-                "reason": shown.get("reason", ""),
+                "reason": payload.get("reason", ""),
                 "revision": "",
-                "effect": shown.get("action", ""),
-                "app": shown.get("app", ""),
+                "effect": payload.get("effect", ""),
+                "app": payload.get("app", ""),
                 "principal": one["actor"],
                 "gate": "approval",
                 "answered": f"approval {approval_id}: {ended.get(approval_id, 'nobody has answered yet')}",

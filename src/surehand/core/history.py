@@ -50,11 +50,12 @@ class Refused(_Payload, frozen=True, kw_only=True):
     place: str = ""
     rule: str = ""
     what: str = ""
+    categories: tuple[str, ...] = ()
     coalesced: int = 0
 
 
 class ApprovalRequested(_Payload, frozen=True, kw_only=True):
-    """Payload of `operation.approval_requested.v1`."""
+    """Payload of `operation.approval_requested.v1`: what is asked about, and why policy asks; no text of a request."""
 
     action_hash: str
     approval_id: str
@@ -62,7 +63,11 @@ class ApprovalRequested(_Payload, frozen=True, kw_only=True):
     requested_at_ms: int
     expires_at_ms: int
     needed: int = 1
-    presentation: dict[str, Any] = {}
+    effect: str = ""
+    app: str = ""
+    place: str = ""
+    categories: tuple[str, ...] = ()
+    reason: str = ""
 
 
 class Answered(_Payload, frozen=True, kw_only=True):
@@ -85,7 +90,8 @@ class Claimed(_Payload, frozen=True, kw_only=True):
 
     `app`, `place` and `window` let a replay be hashed when the scene is gone. `request` is redacted, `reconcile_key` is
     keyed, `receipt` holds what is already known of the receipt, so that recovery can write an honest `outcome_unknown`
-    without asking anybody. `standing` names the standing grant that was used.
+    without asking anybody. `standing` names the standing grant that was used. `categories` are those that policy was
+    told of, proven or raised by what the screen says: names of ours.
     """
 
     action_hash: str
@@ -102,6 +108,7 @@ class Claimed(_Payload, frozen=True, kw_only=True):
     reconciles: str | None = None
     approval_id: str | None = None
     standing: str | None = None
+    categories: tuple[str, ...] = ()
 
 
 class Resolved(_Payload, frozen=True, kw_only=True):

@@ -27,11 +27,6 @@ Method = Callable[[Parts, Session, Any], Awaitable[dict[str, Any]]]
 _PAGE: Final = 1_000
 
 
-async def approvals(parts: Parts, _: Session, __: p.Nothing) -> dict[str, Any]:
-    """List open questions."""
-    return {"pending": [to_value(one) for one in parts.approvals.pending()]}
-
-
 async def answer(parts: Parts, _: Session, args: p.Answer) -> dict[str, Any]:
     """Take a signed answer."""
     return await parts.approvals.answer(args.answer)
@@ -272,7 +267,9 @@ async def desktop_launch(parts: Parts, _: Session, args: p.Launch) -> dict[str, 
 
 
 CONTROL: Final[dict[str, tuple[type[Any], Method]]] = {
-    "approvals": (p.Nothing, approvals),
+    "approvals": (p.ApprovalsPage, reviewing.approvals),
+    "operations": (p.Operations, reviewing.operations),
+    "operation": (p.AnyOperation, reviewing.operation),
     "answer": (p.Answer, answer),
     "resolve": (p.Resolve, resolve),
     "standing.grant": (p.GiveStanding, standing_grant),
@@ -298,7 +295,8 @@ CONTROL: Final[dict[str, tuple[type[Any], Method]]] = {
     "budgets.renew": (p.PrincipalName, budgets_renew),
     "policy": (p.Nothing, policy),
     "policy.reload": (p.Nothing, policy_reload),
-    **QUESTIONS,
+    "policy.rules": (p.RulesPage, policy_asking.rules),
+    "policy.ask": (p.PolicyQuestion, policy_asking.ask),
     "keys": (p.Nothing, keys),
     "audit.verify": (p.Nothing, audit_verify),
     "audit.show": (p.Show, audit_show),

@@ -108,7 +108,7 @@ class Operations:
         )
 
     async def refused(
-        self, principal: str, operation_id: str, error: SurehandError, facts: dict[str, str] | None = None
+        self, principal: str, operation_id: str, error: SurehandError, facts: dict[str, Any] | None = None
     ) -> None:
         """Record a refusal and what it was of; repeats within a second are counted and ride on the next one."""
         key = (principal, operation_id, error.code)

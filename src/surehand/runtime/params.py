@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Literal
 
 from surehand import limits
+from surehand.core.policy.model import check_known
 from surehand.core.scene.textsearch import Sought
+from surehand.core.summary import OUTCOMES
 from surehand.core.waiting import Condition
 from surehand.errors import InvalidRequest
 from surehand.model.approval import ApprovalAnswer
@@ -280,6 +282,73 @@ class Answer(Record, frozen=True, kw_only=True):
     """A signed answer."""
 
     answer: ApprovalAnswer
+
+
+class Operations(Record, frozen=True, kw_only=True):
+    """Operations that are looked for, newest first; `before_seq` is the `next` of the page before."""
+
+    before_seq: int | None = None
+    limit: int = limits.OPERATIONS_PAGE_DEFAULT
+    principal: str | None = None
+    app: str = ""
+    action: str = ""
+    outcome: str = ""
+    category: str = ""
+    text: str = ""
+    since_ms: int | None = None
+    until_ms: int | None = None
+
+    def __post_init__(self) -> None:
+        check_range("limit", self.limit, 1, limits.OPERATIONS_PAGE_MAX)
+        if self.principal is not None:
+            check_identifier("principal", self.principal)
+        for name in ("app", "action", "outcome", "category", "text"):
+            check_text(name, getattr(self, name), limits.SOUGHT_BYTES_MAX)
+        check_known("outcome", (self.outcome,) if self.outcome else (), OUTCOMES)
+        for name in ("before_seq", "since_ms", "until_ms"):
+            if getattr(self, name) is not None:
+                check_range(name, getattr(self, name), 0, limits.TIME_MS_MAX)
+
+
+class AnyOperation(Record, frozen=True, kw_only=True):
+    """One operation of whoever."""
+
+    principal: str
+    operation_id: str
+
+    def __post_init__(self) -> None:
+        check_identifier("principal", self.principal)
+        check_identifier("operation_id", self.operation_id)
+
+
+class ApprovalsPage(Record, frozen=True, kw_only=True):
+    """A page of open questions; `after` is the `next` of the page before."""
+
+    after: str | None = None
+    limit: int = limits.APPROVALS_OPEN_MAX
+
+    def __post_init__(self) -> None:
+        check_range("limit", self.limit, 1, limits.APPROVALS_OPEN_MAX)
+
+
+class RulesPage(Record, frozen=True, kw_only=True):
+    """A page of rules; `after` is how many came before."""
+
+    after: int = 0
+    limit: int = limits.RULES_PAGE_DEFAULT
+
+    def __post_init__(self) -> None:
+        check_range("after", self.after, 0, limits.INTEGER_MAX)
+        check_range("limit", self.limit, 1, limits.POLICY_RULES_MAX)
+
+
+class PolicyQuestion(Record, frozen=True, kw_only=True):
+    """A request to ask policy about: its input document as JSON, or a case as TOML."""
+
+    request: str
+
+    def __post_init__(self) -> None:
+        check_text("request", self.request, limits.POLICY_QUESTION_BYTES_MAX)
 
 
 class Resolve(Record, frozen=True, kw_only=True):

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from surehand import canonical
 from surehand.core.policy import cases, explain, warnings
 from surehand.core.policy.engine import EngineFailure, input_value
 from surehand.core.policy.positions import Places
@@ -21,11 +20,15 @@ from surehand.core.policy.toml_rules import Problem, examine, read_rules
 from surehand.errors import InvalidRequest, SurehandError
 from surehand.model.decision import Decision, PolicyInput
 from surehand.model.record import convert, to_value
+from surehand.runtime import policy_asking
 from surehand.runtime.clock import SystemClock
 from surehand.runtime.compose import open_engine
 from surehand.runtime.config import PolicyChoice, load
 from surehand.runtime.policies import Policies
 from surehand.runtime.policy_source import Ruling, data_text, load_vocabulary, open_ruling
+
+#: Reads a request to explain.
+request_of: Final = policy_asking.request_of
 
 _SUFFIXES: Final = {".toml": "builtin", ".rego": "rego", ".cedar": "cedar"}
 _WRITE_ONE: Final = "name a file that can be read; `surehand policy init` writes one"
@@ -192,25 +195,3 @@ def translated(text: str, engine: str) -> dict[str, str]:
         return {"policy.cedar": cedar_text(rules), "surehand.cedarschema": cedar_schema()}
     data = json.dumps(rules_data(rules), ensure_ascii=False, indent=1)
     return {MODULE_FILE: data_text(MODULE_FILE), "data.json": f"{data}\n"}
-
-
-def request_of(text: str) -> PolicyInput:
-    """Read a request to explain: a policy's input document as JSON, or one case as TOML.
-
-    Raises:
-        InvalidRequest: it is neither.
-    """
-    if text.lstrip().startswith("{"):
-        return _document(text)
-    body = "\n".join(f"{line}" for line in text.splitlines() if line.strip() != "version = 1")
-    head = "" if "[[case]]" in body else '[[case]]\nname = "given"\nexpect = "allow"\n'
-    table = cases.read_table(f"version = 1\n{head}{body}\n")
-    return cases.document_of(table.case[0], load_vocabulary())
-
-
-def _document(text: str) -> PolicyInput:
-    value = canonical.parse(text.encode())
-    if isinstance(value, dict) and isinstance(value.get("facts"), dict):
-        # What an engine is asked has facts that are worked out; they are worked out again.
-        value = {**value, "facts": {name: one for name, one in value["facts"].items() if name != "interpreter"}}
-    return convert(PolicyInput, value)

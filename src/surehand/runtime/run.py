@@ -14,6 +14,7 @@ from surehand.core.hashing import Digest
 from surehand.core.history import Claimed
 from surehand.core.lifecycle import Happening, Operation
 from surehand.core.outcome import Ending
+from surehand.core.policy.inputs import all_categories
 from surehand.core.policy.model import Risk
 from surehand.errors import Cancelled, Timeout
 from surehand.model.decision import Decision, Permit, PolicyInput
@@ -167,10 +168,15 @@ class Run:
             "meaning": self.meaning,
             "policy_generation": policy_generation,
             "decision": {"outcome": decision.outcome, "rule": decision.rule, "reason": decision.reason},
+                categories=self.categories(),
             **({} if self.salt is None else {"salt": self.salt}),
         }
 
-    def refusal(self) -> dict[str, str]:
+    def categories(self) -> tuple[str, ...]:
+        """Return the categories that policy is told of, proven or observed; names of ours."""
+        return () if self.document is None else tuple(sorted(all_categories(self.document)))
+
+    def refusal(self) -> dict[str, Any]:
         """Return what was refused, as far as it is known; no text of the request or of a screen."""
         facts = {
             "action_hash": self.action_hash,
@@ -188,6 +194,7 @@ class Run:
             action_hash=self.action_hash,
             action=self.effect,
             principal=self.principal,
+            "categories": list(self.categories()),
             started_at_ms=self.started_wall_ms,
             finished_at_ms=finished_wall_ms,
             backend=backend,

@@ -99,6 +99,12 @@ class MemoryJournal:
         found = [(seq, stream) for stream, (end, seq) in self._ends.items() if end.type == event_type]
         return [stream for _, stream in sorted(found)][: max(0, limit)]
 
+    async def latest(self, prefix: str, *, before_seq: int | None = None, limit: int = 100) -> list[tuple[str, int]]:
+        """Return streams whose names begin so with the number of their last event, newest first."""
+        before = self._head().seq + 1 if before_seq is None else before_seq
+        ends = ((seq, stream) for stream, (_, seq) in self._ends.items() if stream.startswith(prefix) and seq < before)
+        return [(stream, seq) for seq, stream in sorted(ends, reverse=True)][: _clamp(limit)]
+
     async def uses(self, key: str) -> int:
         """Return how often a key was consumed."""
         return self._uses.get(key, 0)
@@ -214,6 +220,10 @@ class FaultyJournal:
     async def streams_ending(self, event_type: str, *, limit: int = 1000) -> list[str]:
         """Return what the inner journal says."""
         return await self._inner.streams_ending(event_type, limit=limit)
+
+    async def latest(self, prefix: str, *, before_seq: int | None = None, limit: int = 100) -> list[tuple[str, int]]:
+        """Return what the inner journal says."""
+        return await self._inner.latest(prefix, before_seq=before_seq, limit=limit)
 
     async def uses(self, key: str) -> int:
         """Return what the inner journal says."""

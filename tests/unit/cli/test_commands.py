@@ -71,8 +71,8 @@ def test_every_command_teaches_with_an_example(cli: Cli, path: tuple[str, ...]) 
 def test_the_commands_that_were_promised_are_there() -> None:
     promised = (
         "doctor|desktop run|desktop list|serve|ps|stop|capabilities|surfaces|observe|query|act|read|screenshot|wait|"
-        "status|resolve|approvals list|approvals show|approvals approve|approvals deny|audit verify|audit show|"
-        "audit report|keys show|policy check|support-bundle|version"
+        "status|resolve|approvals list|approvals show|approvals approve|approvals deny|audit verify|audit list|"
+        "audit show|audit report|keys show|policy check|support-bundle|version"
     )
     assert {tuple(one.split()) for one in promised.split("|")} <= set(commands())
 

@@ -376,10 +376,10 @@ def test_a_configuration_that_is_not_there_is_said_to_be_missing(tmp_path, cli: 
     [(None, "nobody has answered yet"), ("approved", "approved, and not done yet"), ("denied", "denied")],
 )
 def test_an_operation_that_waits_for_a_person_is_explained_by_its_question(desk: Desk, cli: Cli, answer, told):
-    shown = {"reason": "it deletes", "action": "desktop.invoke", "app": "exe:/usr/bin/mousepad"}
+    asked = {"approval_id": "ap1", "reason": "it deletes", "effect": "desktop.invoke", "app": "exe:/usr/bin/mousepad"}
     kinds = ["operation.approval_requested.v1", *([] if answer is None else [f"operation.{answer}.v1"])]
     events = [
-        {"type": kind, "actor": "uid:7", "seq": seq, "payload": {"approval_id": "ap1", "presentation": shown}}
+        {"type": kind, "actor": "uid:7", "seq": seq, "payload": asked if seq == 0 else {"approval_id": "ap1"}}
         for seq, kind in enumerate(kinds)
     ]
     answers = {"audit.show": {"events": events}, "policy": {"revision": "r"}}

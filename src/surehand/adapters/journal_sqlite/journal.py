@@ -215,6 +215,11 @@ class SqliteJournal:
         """Return streams that end in this type, oldest first; an open claim counts as the end of its stream."""
         return await self._read(self._background.streams_ending, event_type, limit)
 
+    async def latest(self, prefix: str, *, before_seq: int | None = None, limit: int = 100) -> list[tuple[str, int]]:
+        """Return streams whose names begin so with the number of their last event, newest first."""
+        before = self._store.head.seq + 1 if before_seq is None else before_seq
+        return await self._read(self._background.latest, prefix, before, limit)
+
     async def uses(self, key: str) -> int:
         """Return how often a key was consumed."""
         return self._watch(self._inline.uses, key)

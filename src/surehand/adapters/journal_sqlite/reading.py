@@ -31,6 +31,11 @@ _VERSION: Final = "SELECT version FROM streams WHERE stream = ?"
 _USES: Final = "SELECT count FROM uses WHERE key = ?"
 # The planner takes a partial index only for the constant it was made with.
 _ENDING_CLAIMED: Final = "SELECT stream FROM streams WHERE type = 'operation.claimed.v1' ORDER BY seq LIMIT ?"
+# The `+` keeps the planner on the way back through the log: nothing is sorted, and it stops when the page is full.
+_LATEST: Final = (
+    "SELECT e.stream, e.seq FROM events AS e WHERE e.seq < ? AND +e.stream >= ? AND +e.stream < ?"
+    " AND e.seq = (SELECT s.seq FROM streams AS s WHERE s.stream = e.stream) ORDER BY e.seq DESC LIMIT ?"
+)
 _NAMES: Final = "SELECT stream FROM streams LIMIT ?"
 _ENDING: Final = "SELECT stream FROM streams WHERE type = ? ORDER BY seq LIMIT ?"
 
@@ -60,6 +65,11 @@ class Reader:
         if event_type == CLAIMED:
             return [str(row[0]) for row in self._rows(_ENDING_CLAIMED, (limit,))]
         return [str(row[0]) for row in self._rows(_ENDING, (event_type, limit))]
+
+    def latest(self, prefix: str, before_seq: int, limit: int) -> list[tuple[str, int]]:
+        """Return streams whose names begin so with the number of their last event, newest first."""
+        found = self._rows(_LATEST, (before_seq, prefix, f"{prefix}\U0010ffff", _clamp(limit)))
+        return [(str(stream), int(seq)) for stream, seq in found]
 
     def stream(self, stream: str, after_version: int, limit: int) -> list[Event]:
         """Return a page of a stream."""
