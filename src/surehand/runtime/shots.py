@@ -83,11 +83,20 @@ async def window_shot(parts: Parts, session: Session, screen: Screen, scene: Sce
 
 def secrets_of(scene: Scene) -> Secrets:
     """Return the secret fields of a window that show; of what shows nothing there is nothing to paint."""
+    gtk4 = scene.surface.toolkit.lower().startswith("gtk 4")
+    wide = limits.SECRET_MARGIN_GTK4_PX if gtk4 else limits.SECRET_MARGIN_PX
     return {
-        node.handle: node.bounds
+        node.handle: None if node.bounds is None else _grown(node.bounds, wide)
         for node in scene.tree.nodes
         if is_secret(node) and (node.bounds is not None or "showing" in node.states)
     }
+
+
+def _grown(bounds: Bounds, wide: int) -> Bounds:
+    """Return a place with a margin: toolkits round at whole scales, and GTK 4 leaves padding out of what it tells."""
+    x, y, width, height = bounds
+    tall = limits.SECRET_MARGIN_PX
+    return (x - wide, y - tall, width + 2 * wide, height + 2 * tall)
 
 
 def _known_places(places: Iterable[Bounds | None]) -> list[Bounds]:

@@ -173,6 +173,21 @@ async def test_a_secret_without_a_known_place_costs_the_picture_or_its_whole_win
     assert [image.getpixel(place) for place in ((20, 20), (49, 49), (19, 20), (50, 49))] == [PAINT] * 2 + [WHITE] * 2
 
 
+@pytest.mark.parametrize(
+    ("toolkit", "wide"),
+    [("GTK 3.24", limits.SECRET_MARGIN_PX), ("GTK 4.8", limits.SECRET_MARGIN_GTK4_PX), ("Qt", limits.SECRET_MARGIN_PX)],
+)
+async def test_a_secret_is_painted_with_the_margin_that_its_toolkit_needs(toolkit: str, wide: int) -> None:
+    stage = await Stage.set(pin((30, 30, 20, 10)))
+    stage.world.app.surface = msgspec.structs.replace(stage.world.app.surface, toolkit=toolkit)
+    tall = limits.SECRET_MARGIN_PX
+    for image in await stage.both():
+        inside = [(30 - wide, 30), (49 + wide, 39), (30, 30 - tall), (30, 39 + tall)]
+        outside = [(29 - wide, 30), (50 + wide, 39), (30, 29 - tall), (30, 40 + tall)]
+        assert [image.getpixel(place) for place in inside] == [PAINT] * 4
+        assert [image.getpixel(place) for place in outside] == [WHITE] * 4
+
+
 async def test_a_secret_that_does_not_show_costs_nothing() -> None:
     stage = await Stage.set(pin(None, states=frozenset({"enabled"})))
     for image in await stage.both():
@@ -186,7 +201,8 @@ async def test_a_part_of_a_pixel_is_a_pixel() -> None:
     for image in await stage.both():
         assert RED not in colours(image)
         painted = [x for x in range(SIZE) for y in range(SIZE) if image.getpixel((x, y)) == PAINT]
-        assert (min(painted), max(painted)) == (4, 14)
+        # From 11 to 32 with its margin, less the corner, at half the size.
+        assert (min(painted), max(painted)) == (2, 16)
 
 
 @pytest.mark.parametrize("bounds", [(-10, -10, 20, 20), (90, 90, 50, 50), (-5, 40, 500, 10)])
@@ -197,7 +213,7 @@ async def test_what_of_a_secret_lies_in_the_picture_is_painted(bounds: Bounds) -
 
 
 async def test_parts_elements_and_monitors_are_cut_from_what_is_painted() -> None:
-    stage = await Stage.set(pin((10, 10, 20, 5)), button("save", "Save", bounds=(5, 5, 40, 20)))
+    stage = await Stage.set(pin((10, 10, 20, 5)), button("save", "Save", bounds=(2, 2, 40, 30)))
     surface = stage.world.app.surface.surface_id
     asked: list[dict[str, Any]] = [
         {"surface": surface, "region": [8, 8, 30, 30]},
