@@ -61,6 +61,9 @@ CONTEXT_PARTS_MAX: Final = 8  # the nearest labels around a target; farther ones
 CONTEXT_SCAN_NODES_MAX: Final = 256  # nodes looked at to find one row's label
 CONTEXT_CARD_NODES_MAX: Final = 24  # elements inside one card; a larger box is layout, not a thing
 CONTEXT_ROW_TEXTS_MAX: Final = 6  # texts of a row that may tell it from a row with the same first text
+GLANCES_KEPT_MAX: Final = 64  # looks of the host's own that no scene was made of yet
+READ_DECISIONS_MAX: Final = 1_000  # answers about reading that one session keeps; titles change without end
+REFUSALS_COALESCED_MAX: Final = 4_096  # kinds of refusals that are told apart within a second
 LABEL_SURFACES_MAX: Final = 256  # windows whose labels one session keeps
 CANDIDATES_MAX: Final = 10  # elements named in one error
 

@@ -30,7 +30,6 @@ from surehand.runtime.policies import Policies
 from surehand.runtime.run import Run
 from surehand.runtime.session import ReadDecision, Session
 
-_READ_DECISIONS_MAX: Final = 1_000
 #: All that agents are told of a policy that cannot be used.
 _UNUSABLE: Final = "the policy cannot be used, so everything is denied"
 
@@ -187,7 +186,7 @@ class Authority:
                 raise PolicyDenied(
                     decision.reason, gate="policy", fix="ask the operator", details={"rule": decision.rule}
                 )
-            if len(session.read_decisions) >= _READ_DECISIONS_MAX:
+            if len(session.read_decisions) >= limits.READ_DECISIONS_MAX:
                 session.read_decisions.clear()
             session.read_decisions[key] = kept
         if kept.rule:

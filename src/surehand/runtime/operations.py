@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from surehand import limits
 from surehand.core import history, reconcile
 from surehand.core.history import operation_stream
 from surehand.errors import SurehandError
@@ -21,7 +22,6 @@ from surehand.ports import Clock, Journal
 
 UNRESOLVED: Final = "unresolved"
 _COALESCE_MS: Final = 1_000
-_COALESCE_KEYS_MAX: Final = 4_096
 
 
 class Operations:
@@ -117,7 +117,7 @@ class Operations:
         if now - last < _COALESCE_MS:
             self._refused[key] = (last, repeats + 1)
             return
-        if len(self._refused) >= _COALESCE_KEYS_MAX:
+        if len(self._refused) >= limits.REFUSALS_COALESCED_MAX:
             self._refused.clear()
         self._refused[key] = (now, 0)
         payload = {**(facts or {}), **_in_our_words(error), "coalesced": repeats}

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
-from typing import Final
 
 import msgspec
 
+from surehand import limits
 from surehand.core.scene.build import build_scene, provenance_of
 from surehand.core.scene.labels import forget
 from surehand.errors import Unavailable, WindowNotFound
@@ -19,8 +19,6 @@ from surehand.model.scene import Scene, Surface, Tree
 from surehand.ports import Clock
 from surehand.runtime.session import Desk, Session
 
-#: Glances that wait for a scene to be made of them.
-_GLANCES_KEPT_MAX: Final = 64
 #: Raises PolicyDenied when the session may not read the surface; returns what is redacted in it.
 ReadCheck = Callable[[Session, Surface], Awaitable[tuple[str, ...]]]
 
@@ -115,7 +113,7 @@ class Scenes:
         key = (session.session_id, surface.surface_id)
         self._glances[key] = (session, surface, tree, now_ms)
         self._glances.move_to_end(key)
-        while len(self._glances) > _GLANCES_KEPT_MAX:
+        while len(self._glances) > limits.GLANCES_KEPT_MAX:
             _, oldest = self._glances.popitem(last=False)
             # Whatever a session was shown counts in its next fence.
             if not oldest[0].closed:

@@ -90,8 +90,8 @@ TOOLS: Final = (
         name="operation_status",
         title="What became of an operation",
         description=(
-            "What is known of one of your operations: what was sent, how it ended, and after outcome_unknown what is "
-            "there now and what to check before it may be repeated with reconciles."
+            "What was sent, how it ended, and after outcome_unknown what is there now and what to check before it may "
+            "be repeated with reconciles."
         ),
         kind="read",
         args=OfOperation,

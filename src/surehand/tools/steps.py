@@ -200,8 +200,8 @@ TOOLS: Final = (
         name="act",
         title="Do several things",
         description=(
-            "Run 1–64 steps in order, up to the first that does not succeed; each takes the arguments of the tool "
-            "in do and finds its target when its turn comes. Also expand, focus, scroll_into_view, hover, move, hold, "
+            "Run steps in order, up to the first that does not succeed; each takes the arguments of the tool in do "
+            "and finds its target when its turn comes. Also expand, focus, scroll_into_view, hover, move, hold, "
             "release, window (op), release_all, physical_state."
         ),
         kind="act",
@@ -211,7 +211,7 @@ TOOLS: Final = (
             "properties": {
                 "status": {"type": "string"},
                 "operation_id": {"type": "string"},
-                "steps": {"type": "array", "items": {"type": "object"}},
+                "steps": {"type": "array"},
                 "change": {"type": "string"},
             },
         },
