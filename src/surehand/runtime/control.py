@@ -298,6 +298,7 @@ CONTROL: Final[dict[str, tuple[type[Any], Method]]] = {
     "policy.rules": (p.RulesPage, policy_asking.rules),
     "policy.ask": (p.PolicyQuestion, policy_asking.ask),
     "keys": (p.Nothing, keys),
+    **QUESTIONS,
     "audit.verify": (p.Nothing, audit_verify),
     "audit.show": (p.Show, audit_show),
     "audit.report": (p.Report, audit_report),
