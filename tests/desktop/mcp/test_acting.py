@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import time
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -550,5 +551,25 @@ async def test_a_program_that_is_not_there_is_refused(desktop: IsolatedDesktop, 
     try:
         answer = await agent.tool("launch_app", name="no-such-program")
         assert answer.data["error"]["code"] == "app_not_found"
+    finally:
+        await context.close()
+
+
+async def test_a_program_that_ends_at_once_is_told_so_with_what_it_said(
+    desktop: IsolatedDesktop, daemon: Daemon
+) -> None:
+    context = Context(desktop=desktop.name, client="test", start=False)
+    agent = Agent(context, None)  # type: ignore[arg-type]
+    try:
+        died = await agent.done("launch_app", name="ls", arguments=["/no-such-file"])
+        assert died.data["output"]["exit_code"] == 2
+        assert "no-such-file" in died.data["output"]["said"]
+        assert "the program ended at once with status 2" in died.text
+        # Status 0: it may have handed over to a window that is there already.
+        began = time.monotonic()
+        ended = await agent.done("launch_app", name="true", arguments=[])
+        assert time.monotonic() - began < limits.LAUNCH_WINDOW_MS_MAX / 2000
+        assert ended.data["output"]["ended"] is True
+        assert "opened no window" in ended.text
     finally:
         await context.close()
