@@ -253,6 +253,18 @@ PASSPHRASE_MEMORY_BYTES: Final = 256 * 1024 * 1024
 PASSPHRASE_OPS_MAX: Final = 16  # a key file that asks for more is an attack on whoever opens it
 PASSPHRASE_MEMORY_BYTES_MAX: Final = 1024 * 1024 * 1024
 
+# --- secrets by reference (spec §3.2) -------------------------------------------------------------------------
+SECRET_NAME_CHARS_MAX: Final = 64  # a name is for people to type
+SECRET_BYTES_MAX: Final = 4 * 1024  # passwords, tokens and codes; a document is no secret to type
+SECRET_PAD_BYTES: Final = 64  # sealed secrets are as long as a multiple of this, so that the file tells no lengths
+SECRETS_MAX: Final = 256  # of one vault; it is read whole at each use
+SECRET_BINDINGS_MAX: Final = 8  # applications, origins or fields of one secret; bound to more it is bound to nothing
+SECRET_BINDING_BYTES_MAX: Final = 1_024  # of one of them
+ENV_SECRETS_MAX: Final = 64
+VAULT_BYTES_MAX: Final = 16 * 1024 * 1024  # the largest vault that these bounds allow, below a memory attack
+VAULT_BUSY_MS_MAX: Final = 5_000  # another process that writes the vault takes milliseconds
+KEYRING_MS_MAX: Final = 5_000  # a Secret Service that asks a person to unlock it does not answer; it is not waited for
+
 # --- channels (spec §11) --------------------------------------------------------------------------------------
 HELLO_BYTES_MAX: Final = 16 * 1024
 FRAME_BYTES_MAX: Final = 16 * 1024 * 1024  # a full-desktop PNG fits

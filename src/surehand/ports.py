@@ -17,6 +17,7 @@ from surehand.model.approval import Notice
 from surehand.model.decision import Permit
 from surehand.model.events import Event, NewEvent
 from surehand.model.scene import Bounds, CapabilityFact, Capture, LiveNode, Node, Surface, Tree
+from surehand.model.secrets import HeldSecret, OpenedVault, SecretBinding, VaultHead, VaultKeyKind
 from surehand.model.tables import TableSlice
 
 # --- time and chance --------------------------------------------------------------------------------------------
@@ -217,8 +218,8 @@ class Attempt(Protocol):
     #: Place of a pointer action in desktop pixels; None for semantic actions.
     point: tuple[int, int] | None
     path: tuple[tuple[int, int], ...]
-    #: The text of a resolved secret_ref; never logged, masked from output.
-    secret: str | None
+    #: What a secret_ref stands for; never logged, masked from output.
+    secret: HeldSecret | None
     deadline_ms: int
 
     def enter(self, live: Mapping[str, LiveNode | None]) -> None:
@@ -321,11 +322,56 @@ class Herald(Protocol):
         """Let go of what is held."""
 
 
-class Secrets(Protocol):
-    """Enrolled secrets, bound to an application and origin."""
+class Vault(Protocol):
+    """Enrolled secrets in one place, sealed. Its methods wait for the disk, so they are called on threads.
 
-    async def resolve(self, reference: str, app: str, origin: str | None) -> str:
-        """Return the secret; raises AuthorityDenied when it is not bound to this place."""
+    Raises throughout:
+        AuthorityDenied: the key is another one, or what is there was changed.
+        PermissionMissing, Unavailable: it is not there, others may open it, or it does not answer.
+    """
+
+    def head(self) -> VaultHead | None:
+        """Return what it says of itself; None where there is none yet."""
+
+    def new_head(self, kind: VaultKeyKind) -> VaultHead:
+        """Return what a new one will say of itself."""
+
+    def new_key(self) -> bytearray:
+        """Return a random key."""
+
+    def key_in_file(self, *, create: bool = False) -> bytearray:
+        """Return the key that is in a file."""
+
+    def key_of_passphrase(self, head: VaultHead, passphrase: bytearray) -> bytearray:
+        """Return the key that a passphrase becomes."""
+
+    def create(self, key: bytearray, head: VaultHead, *, replace: bool = False) -> OpenedVault:
+        """Make an empty one."""
+
+    def open(self, key: bytearray) -> OpenedVault:
+        """Return what it holds, without the secrets."""
+
+    def put(self, key: bytearray, name: str, bound_to: SecretBinding, value: bytearray, now_ms: int) -> OpenedVault:
+        """Keep a secret under this name, in place of one of that name."""
+
+    def remove(self, key: bytearray, name: str) -> OpenedVault:
+        """Forget a secret."""
+
+    def reveal(self, key: bytearray, name: str, seal: str) -> bytearray:
+        """Return a secret of exactly the content that `seal` names, in a buffer that the caller overwrites."""
+
+
+class VaultKeyring(Protocol):
+    """Something of the desktop's that keeps keys of vaults, and never asks a person."""
+
+    async def is_open(self) -> bool:
+        """Say whether it is there and gives and takes keys now."""
+
+    async def key(self, vault_id: str) -> bytearray:
+        """Return the key of a vault; raises Unavailable."""
+
+    async def keep(self, vault_id: str, key: bytearray) -> None:
+        """Keep the key of a new vault; raises Unavailable."""
 
 
 Notifier = Callable[[str, dict[str, Any]], Awaitable[None]]

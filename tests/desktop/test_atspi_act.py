@@ -170,7 +170,7 @@ async def test_set_value_replaces_several_lines(on: Stage):
 async def test_set_value_puts_a_secret_into_a_password_field_only(on: Stage):
     field = await on.find(None, "password")
     assert field.secret
-    done = await on.act(SetValue(secret_ref="ref"), field, secret="gehe\u00efm")  # noqa: S106
+    done = await on.act(SetValue(secret_ref="vault:ref"), field, secret="gehe\u00efm")  # noqa: S106
     assert done.status == "done"
     assert [e for e in on.effects() if e[2]] == [("text", "secret", "gehe\u00efm")]
     assert "gehe" not in repr(done)

@@ -268,11 +268,11 @@ async def test_a_field_that_became_read_only_is_not_written(on: Stage):
 
 async def test_a_secret_goes_into_no_plain_field(on: Stage):
     entry = await _entry(on, "name", "Name")
-    error = await refused(on, SetValue(secret_ref="r"), entry, TargetNotActionable, secret="gehe\u00efm")  # noqa: S106
+    error = await refused(on, SetValue(secret_ref="vault:r"), entry, TargetNotActionable, secret="gehe\u00efm")  # noqa: S106
     assert "gehe" not in str(error.to_value())
     field = await on.find(None, "password")
-    await refused(on, SetValue(secret_ref="r"), field, UnsupportedAction)  # noqa: S106 - not resolved
-    await refused(on, SetValue(secret_ref="r"), field, InvalidRequest, secret="a\x00b")  # noqa: S106
+    await refused(on, SetValue(secret_ref="vault:r"), field, UnsupportedAction)  # noqa: S106 - not resolved
+    await refused(on, SetValue(secret_ref="vault:r"), field, InvalidRequest, secret="a\x00b")  # noqa: S106
 
 
 async def test_a_selection_beyond_the_text_is_refused(on: Stage):

@@ -18,7 +18,19 @@ import pytest
 import surehand.model
 from surehand import canonical, limits
 from surehand.errors import InvalidRequest, SurehandError, TooLarge
-from surehand.model import actions, approval, authority, decision, events, outcome, query, request, scene, targets
+from surehand.model import (
+    actions,
+    approval,
+    authority,
+    decision,
+    events,
+    outcome,
+    query,
+    request,
+    scene,
+    secrets,
+    targets,
+)
 from surehand.model import verification as verifications
 from surehand.model.record import Record, Tagged, convert, decode
 
@@ -45,6 +57,7 @@ PRESENTATION = {
     "parameters": {}, "risk": "reversible", "categories": [], "reason": "r", "action_hash": HASH,
 }  # fmt: skip
 FACTS = {"app": "a", "place": "p", "isolation": "isolated", "trust_level": "A", "backend": "atspi"}
+BINDING = {"apps": ["exe:/a"], "origins": ["https://h"], "fields": [{"role": "text", "name": "Code"}]}
 IDENTITY = {"key": "exe:/usr/bin/x", "pid": 1, "process_generation": "g", "uid": 0, "executable": "/usr/bin/x"}
 
 #: One good value of every record.
@@ -99,6 +112,11 @@ SAMPLES: dict[type, dict[str, Any]] = {
     query.Rect: {"x": 0, "y": 0, "width": 1, "height": 1},
     query.Filter: {"role": "button"},
     query.Query: {"filters": [{"role": "button"}], "max_results": 5},
+    secrets.SecretField: {"role": "text", "name": "Code"},
+    secrets.SecretBinding: BINDING,
+    secrets.EnvSecret: {"name": "TOKEN", "bound_to": BINDING},
+    secrets.BoundSecret: {"reference": "vault:mail", "bound_to": BINDING, "changed_at_ms": 1},
+    secrets.VaultPassphrase: {"ops": 1, "memory_bytes": 8192, "salt": "00"},
     request.Request: {
         "operation_id": "op-1", "action": {"kind": "set_value", "value": "x"}, "target": ELEMENT, "deadline_ms": 1_000,
         "interaction_mode": "background_only", "verification": {"kind": "value"}, "risk": "external", "salt": "0f" * 16,
@@ -475,7 +493,7 @@ def test_verifications_nest_to_their_limit_and_not_one_deeper():
     ("kind", "value"),
     [
         (actions.SetValue, {"kind": "set_value"}),
-        (actions.SetValue, {"kind": "set_value", "value": "x", "secret_ref": "y"}),
+        (actions.SetValue, {"kind": "set_value", "value": "x", "secret_ref": "vault:y"}),
         (actions.SetValue, {"kind": "set_value", "secret_ref": ""}),
         (actions.Click, {"kind": "click", "modifiers": ["shift", "shift"]}),
         (actions.Click, {"kind": "click", "modifiers": ["hyper"]}),

@@ -11,6 +11,7 @@ Here are the checks that would otherwise stand nowhere. The rest of the kernel s
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final, Literal
 
 import msgspec
@@ -18,10 +19,11 @@ import msgspec
 from surehand.core.policy.model import CONSEQUENTIAL
 from surehand.core.release import is_secret
 from surehand.errors import InvalidRequest, PolicyDenied, SecureSurface, UnsupportedAction
-from surehand.model.actions import TARGET_KINDS, Action, SetValue, kind_of
+from surehand.model.actions import TARGET_KINDS, Action, kind_of, secret_of
 from surehand.model.decision import Decision, Facts, PolicyInput
 from surehand.model.record import Record, tag_of
 from surehand.model.scene import Node
+from surehand.model.secrets import SecretField
 from surehand.model.targets import NoTarget, QueryTarget, Target
 
 #: Actions that can change something and are nevertheless aimed at nothing: there is nothing yet, or everything.
@@ -51,11 +53,20 @@ def check_fenced(action: Action, target: Target) -> None:
         raise InvalidRequest(f"{kind} needs a fenced target", gate="shape")
 
 
-def check_secret_use(action: Action, node: Node | None) -> None:
-    """Refuse a secret anywhere but in a field that is marked secret (spec §3.2)."""
-    if isinstance(action, SetValue) and action.secret_ref is not None and (node is None or not is_secret(node)):
+def check_secret_use(action: Action, node: Node | None, fields: Iterable[SecretField] = ()) -> None:
+    """Refuse a secret anywhere but in a field that is marked secret (spec §3.2), or that it is bound to by name.
+
+    Args:
+        action: What is to be done.
+        node: Where.
+        fields: Those of the secret's binding. Whatever is in them can be read on the screen, which whoever enrolled the
+            secret agreed to for them alone.
+    """
+    if secret_of(action) is None or (node is not None and is_secret(node)):
+        return
+    if node is None or (node.role, node.name) not in {(field.role, field.name) for field in fields}:
         raise SecureSurface(
-            "an enrolled secret goes only into a field that is marked secret",
+            "an enrolled secret goes only into a field that is marked secret, or that it is bound to by name",
             gate="first_fence",
             fix="Aim at the password field itself.",
         )

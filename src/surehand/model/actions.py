@@ -10,6 +10,7 @@ from typing import Final, Literal
 from surehand import limits
 from surehand.errors import InvalidRequest
 from surehand.model.record import Tagged, check_count, check_range, check_text, tag_of
+from surehand.model.secrets import check_reference
 from surehand.model.targets import PointTarget
 
 Button = Literal["left", "middle", "right"]
@@ -21,7 +22,10 @@ class Invoke(Tagged, frozen=True, kw_only=True, tag="invoke"):
 
 
 class SetValue(Tagged, frozen=True, kw_only=True, tag="set_value"):
-    """Replace the whole value: text, or the decimal text of a number. Exactly one of value and secret_ref."""
+    """Replace the whole value: text, or the decimal text of a number. Exactly one of value and secret_ref.
+
+    `secret_ref` is `vault:NAME` or `env:NAME`: a secret by reference, which the request never holds.
+    """
 
     value: str | None = None
     secret_ref: str | None = None
@@ -32,7 +36,7 @@ class SetValue(Tagged, frozen=True, kw_only=True, tag="set_value"):
         if self.value is not None:
             check_text("value", self.value, limits.VALUE_BYTES_MAX)
         if self.secret_ref is not None:
-            check_text("secret_ref", self.secret_ref, limits.IDENTIFIER_CHARS_MAX, empty=False)
+            check_reference("secret_ref", self.secret_ref)
 
 
 class SelectText(Tagged, frozen=True, kw_only=True, tag="select_text"):
@@ -141,14 +145,23 @@ class Drag(Tagged, frozen=True, kw_only=True, tag="drag"):
 
 
 class TypeText(Tagged, frozen=True, kw_only=True, tag="type_text"):
-    """Type characters into the focused target; `clear` first empties it, `submit` ends with Return."""
+    """Type characters into the focused target; `clear` first empties it, `submit` ends with Return.
 
-    text: str
+    Exactly one of text and secret_ref, which is `vault:NAME` or `env:NAME`.
+    """
+
+    text: str | None = None
+    secret_ref: str | None = None
     clear: bool = False
     submit: bool = False
 
     def __post_init__(self) -> None:
-        check_text("text", self.text, limits.TEXT_BYTES_MAX)
+        if (self.text is None) == (self.secret_ref is None):
+            raise InvalidRequest("type_text takes exactly one of text and secret_ref")
+        if self.text is not None:
+            check_text("text", self.text, limits.TEXT_BYTES_MAX)
+        if self.secret_ref is not None:
+            check_reference("secret_ref", self.secret_ref)
 
 
 class Press(Tagged, frozen=True, kw_only=True, tag="press"):
@@ -343,3 +356,8 @@ TEXT_ACTIONS: Final = frozenset({"set_value", "type_text", "press", "paste", "cl
 def kind_of(action: Action) -> str:
     """Return the tag of an action, such as `set_value`."""
     return tag_of(type(action))
+
+
+def secret_of(action: Action) -> str | None:
+    """Return the reference of the secret that an action enters, None where it enters none."""
+    return action.secret_ref if isinstance(action, SetValue | TypeText) else None

@@ -15,8 +15,8 @@ Proven = NewType("Proven", str)
 class Facts(Record, frozen=True, kw_only=True):
     """What the host knows about the request. Only `observed` came from the screen.
 
-    `app` and `place` (window identity or canonical origin) are proven; `observed` holds names, titles, roles and
-    contexts as data, and policy is decided with and without it.
+    `app`, `place` (window identity or canonical origin) and `secret` are proven; `observed` holds names, titles, roles
+    and contexts as data, and policy is decided with and without it.
     """
 
     app: Proven
@@ -27,6 +27,9 @@ class Facts(Record, frozen=True, kw_only=True):
     target_role: str = ""
     categories: tuple[Proven, ...] = ()
     sensitive_app: bool = False
+    #: The reference of the enrolled secret that is entered, and where it may be used; empty where none is.
+    secret: Proven = Proven("")
+    secret_bound_to: Proven = Proven("")
     observed: dict[str, Any] = {}
 
 

@@ -15,6 +15,7 @@ from surehand.errors import Cancelled, PermitInvalid
 from surehand.model.actions import Action
 from surehand.model.decision import Permit
 from surehand.model.scene import LiveNode, Node, Surface
+from surehand.model.secrets import HeldSecret
 
 Live = Mapping[str, LiveNode | None]
 
@@ -59,7 +60,7 @@ class LiveAttempt:
         deadline_ms: int,
         point: tuple[int, int] | None = None,
         path: tuple[tuple[int, int], ...] = (),
-        secret: str | None = None,
+        secret: HeldSecret | None = None,
     ) -> None:
         self.permit = permit
         self.action = action
@@ -84,6 +85,8 @@ class LiveAttempt:
             raise PermitInvalid("this permit has already been used")
         self._check_last()
         self._fence(live)
+        if self.secret is not None:
+            self.secret.on_entering()
         self.live = live
         self.entered = True
 

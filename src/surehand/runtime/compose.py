@@ -19,6 +19,7 @@ from surehand.adapters.atspi.identity import identify
 from surehand.adapters.atspi.observer import AtspiObserver
 from surehand.adapters.journal_sqlite import SqliteJournal
 from surehand.adapters.process import ProcessActor, application_of, missing
+from surehand.adapters.secrets_vault import VaultFile
 from surehand.adapters.x11.actor import X11Actor
 from surehand.adapters.x11.bare import BareWindows
 from surehand.adapters.x11.interruptions import X11Interruptions
@@ -77,6 +78,8 @@ _DEFAULTS: Final = Config()
 JOURNAL_NAME: Final = "journal.sqlite"
 KEYS_NAME: Final = "keys"
 QUESTIONS_NAME: Final = "approvals"
+VAULT_NAME: Final = "secrets.vault"
+VAULT_KEY_NAME: Final = "vault.key"
 
 
 async def build_host(
@@ -172,6 +175,7 @@ def _parts(
         life_ms=config.approval_minutes * 60_000,
         kept=KeptFiles(state_dir / QUESTIONS_NAME, keys.questions_key),
     )
+    secrets = _secrets(config, clock, journal, state_dir)
     gateway = Gateway(
         clock=clock,
         keys=Keys(permit=keys.permit_key, salt=keys.salt_key, digest=keys.digest_key),
@@ -179,8 +183,9 @@ def _parts(
         authority=authority,
         facts=facts,
         approvals=approvals,
-        resolver=Resolver(scenes, clock),
+        resolver=Resolver(scenes, clock, secrets.bound),
         watcher=Watcher(scenes, clock, digest),
+        secrets=secrets,
     )
     return Parts(
         config=config,

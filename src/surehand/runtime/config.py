@@ -20,6 +20,7 @@ from surehand.core.authority import Ceiling
 from surehand.core.input import stop_key
 from surehand.errors import InvalidRequest, PermissionMissing
 from surehand.model.record import Record, check_count, check_range, convert
+from surehand.model.secrets import EnvSecret
 
 #: The policy's name beside the configuration file.
 POLICY_NAME: Final = "policy.toml"
@@ -74,6 +75,10 @@ class Config(Record, frozen=True, kw_only=True):
     pairings: tuple[str, ...] = ()
     stop_key: str = stop_key.DEFAULT
     marker: bool = True
+    env_secrets: tuple[EnvSecret, ...] = ()
+
+    #: What keeps separate uids from being level B; found at the start, and only ever lowers the level.
+    held_back: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         check_range("approval_minutes", self.approval_minutes, 1, 24 * 60)
@@ -81,6 +86,7 @@ class Config(Record, frozen=True, kw_only=True):
         stop_key.parse_stop_key(self.stop_key)
         check_count("approvers", len(self.approvers), 0, 64)
         check_count("ceilings", len(self.ceilings), 0, 256)
+        check_count("env_secrets", len(self.env_secrets), 0, limits.ENV_SECRETS_MAX)
         if self.shadow_policy is not None and isinstance(self.policy, PolicyChoice) and self.policy.mode == "shadow":
             raise InvalidRequest("only one policy can be tried: policy.mode is shadow, and shadow_policy is there too")
 

@@ -302,6 +302,7 @@ CONTROL: Final[dict[str, tuple[type[Any], Method]]] = {
     "audit.verify": (p.Nothing, audit_verify),
     "audit.show": (p.Show, audit_show),
     "audit.report": (p.Report, audit_report),
+    **SECRETS,
     "desktop.start": (p.StartDesktop, desktop_start),
     "desktop.stop": (p.DesktopName, desktop_stop),
     "desktop.list": (p.Nothing, desktop_list),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from surehand.core.hashing import Digest
-from surehand.core.policy.inputs import Scope, policy_input, read_input
+from surehand.core.policy.inputs import Scope, policy_input, read_input, with_secret
 from surehand.core.policy.vocabulary import Vocabulary
 from surehand.core.risk.controls import is_silent, is_written
 from surehand.core.risk.forms import fields_beside
@@ -57,7 +57,7 @@ class FactFinder:
         """Return what policy is asked about a run that nobody has approved yet."""
         aim = run.aim
         backend = "desktop" if aim.surface is None else aim.surface.backend
-        return policy_input(
+        found = policy_input(
             self._scope(run.session, backend),
             run.request,
             principal=run.principal,
@@ -66,6 +66,7 @@ class FactFinder:
             context=aim.context,
             fields=self._fields(aim),
         )
+        return found if aim.secret is None else with_secret(found, aim.secret, aim.node)
 
     def reading(self, session: Session, surface: Surface, effect: str = _OBSERVE) -> PolicyInput:
         """Return what policy is asked about reading a surface."""

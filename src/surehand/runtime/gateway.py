@@ -38,7 +38,7 @@ from surehand.errors import (
 from surehand.model.decision import Decision
 from surehand.model.outcome import Proof, Reply, Terminal
 from surehand.model.request import Request
-from surehand.ports import Actor, Clock, Dispatched, Secrets
+from surehand.ports import Actor, Clock, Dispatched
 from surehand.runtime.approvals import ApprovalNeeded, Approvals
 from surehand.runtime.attempt import LiveAttempt, StopInput
 from surehand.runtime.authority import Authority, check_again, check_allowed
@@ -49,6 +49,7 @@ from surehand.runtime.facts import FactFinder
 from surehand.runtime.operations import Operations
 from surehand.runtime.resolve import Aim, Resolver, centre_of, check_unblocked, handles_of, is_pointed, needs
 from surehand.runtime.run import Run
+from surehand.runtime.secrets import Secrets
 from surehand.runtime.session import Session
 from surehand.runtime.watch import Seen, Watcher
 
@@ -223,6 +224,7 @@ class Gateway:
                 )
             return await self._refuse(run, InternalError("a defect of Surehand; nothing was done"))
         finally:
+            run.forget_secret()
             run.identified.set()
 
     async def _path(self, run: Run) -> Reply:
@@ -332,7 +334,7 @@ class Gateway:
 
     async def _first_fence(self, run: Run) -> None:
         await self._fence(run)
-        safety.check_secret_use(run.request.action, run.aim.node)
+        safety.check_secret_use(run.request.action, run.aim.node, run.aim.fields)
         run.step(_H.FENCE_HELD)
 
     async def _fence(self, run: Run) -> None:
@@ -414,6 +416,8 @@ class Gateway:
                 if behind_others:
                     # Whoever was first may have changed everything: above all, opened a modal dialog (C05).
                     await self._fence(run)
+                if self.secrets is not None:
+                    await self.secrets.reveal(run)
                 attempt = self._attempt(run, actor)
                 seen = self.watcher.before(run)
                 try:
@@ -433,8 +437,7 @@ class Gateway:
                 run.operation = run.operation.through(_H.DEADLINE_HELD, _H.ENTERED, _H.RETURNED)
             ending = lost("The adapter failed after it had begun.")
             return await self._finish(run, ending, Dispatched(status="unknown", route=actor.backend), actor.backend)
-        secret = () if run.secret is None else (run.secret,)
-        released = release.release_output(dispatched.output, self._obligations(run), secrets=secret)
+        released = release.release_output(dispatched.output, self._obligations(run), secrets=run.revealed())
         if isinstance(released, release.Withheld):
             known = msgspec.structs.replace(known, withheld=True)
         reply = await self._finish(run, terminal_of(known), dispatched, actor.backend)

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -21,6 +21,7 @@ from surehand.core.scene.fence import (
 )
 from surehand.core.scene.query import resolve_one
 from surehand.core.scene.tree import index_of
+from surehand.core.secrets import check_bound
 from surehand.errors import (
     CaptureUnavailable,
     StaleTarget,
@@ -30,9 +31,10 @@ from surehand.errors import (
     UnsupportedAction,
     WindowNotFound,
 )
-from surehand.model.actions import Drag, Window, kind_of
+from surehand.model.actions import Drag, Window, kind_of, secret_of
 from surehand.model.request import Request
 from surehand.model.scene import Bounds, LiveNode, Node, Scene, Surface
+from surehand.model.secrets import BoundSecret, SecretField
 from surehand.model.targets import ElementTarget, PointTarget, QueryTarget, SurfaceTarget, Target
 from surehand.ports import Clock, Observer
 from surehand.runtime.scenes import Scenes, desk_of
@@ -50,6 +52,17 @@ _POINTED: Final = _POINTER | {"scroll"}
 _INDIFFERENT: Final = frozenset({"scroll", "scroll_into_view", "hover", "move", "release"})
 #: A second look finds what was slow at the first.
 _LOOKS_MAX: Final = 2
+
+
+#: Says what a request enters by reference, and refuses what is not enrolled for an application and a place.
+Bound = Callable[[Request, str, str], Awaitable[BoundSecret | None]]
+
+
+async def _nothing_enrolled(request: Request, app: str, place: str) -> BoundSecret | None:
+    reference = secret_of(request.action)
+    if reference is not None:
+        check_bound(reference, None, app, place)
+    return None
 
 
 @dataclass(slots=True, frozen=True)
@@ -75,6 +88,13 @@ class Aim:
     point: tuple[int, int] | None = None
     stops: tuple[Stop, ...] = ()
     path: tuple[tuple[int, int], ...] = ()
+    #: The enrolled secret that is to be entered, by its reference.
+    secret: BoundSecret | None = None
+
+    @property
+    def fields(self) -> tuple[SecretField, ...]:
+        """The fields that show what is in them and may get the secret all the same."""
+        return () if self.secret is None else self.secret.bound_to.fields
 
     @property
     def app(self) -> str:
@@ -120,9 +140,10 @@ class Aim:
 class Resolver:
     """Turns targets into aims."""
 
-    def __init__(self, scenes: Scenes, clock: Clock) -> None:
+    def __init__(self, scenes: Scenes, clock: Clock, bound: Bound | None = None) -> None:
         self._scenes = scenes
         self._clock = clock
+        self._bound = _nothing_enrolled if bound is None else bound
 
     async def look_up(self, session: Session, request: Request) -> Aim:
         """Say which application, window and element are meant, from what the session has seen.
@@ -131,8 +152,10 @@ class Resolver:
 
         Raises:
             StaleTarget, TargetNotFound, AmbiguousTarget, WindowNotFound, PolicyDenied.
+            AuthorityDenied, Unavailable: a secret that is not enrolled for there, or not to be had.
         """
         aim = await self._aimed(session, request.target)
+        aim.secret = await self._bound(request, aim.app, aim.place)
         if isinstance(request.action, Drag):
             rest = tuple(self._stop(session, step) for step in (*request.action.path, request.action.to))
             _check_one_application(aim, rest)

@@ -21,6 +21,7 @@ from surehand.model.decision import Decision, Permit, PolicyInput
 from surehand.model.outcome import Effect, Evidence, Receipt, Reply
 from surehand.model.record import to_value
 from surehand.model.request import Request
+from surehand.model.secrets import HeldSecret
 from surehand.runtime.resolve import Aim
 from surehand.runtime.session import Session
 
@@ -66,7 +67,7 @@ class Run:
     standing: str | None = None
     before_hash: str | None = None
     after_hash: str | None = None
-    secret: str | None = None
+    secret: HeldSecret | None = None
     #: Of the action hash, where the action carries text.
     salt: str | None = None
     #: The risk under which it counts against its principal's budget, from just before the claim on.
@@ -137,6 +138,16 @@ class Run:
                 details={"deadline_ms": self.request.deadline_ms},
             )
         self.session.check_not_handed_over()
+
+    def revealed(self) -> tuple[str, ...]:
+        """Return the secret that it was given, for masking."""
+        return () if self.secret is None else (self.secret.reveal(),)
+
+    def forget_secret(self) -> None:
+        """Overwrite the secret that it was given."""
+        secret, self.secret = self.secret, None
+        if secret is not None:
+            secret.wipe()
 
     def claim(self, digest: Digest) -> dict[str, Any]:
         """Return the payload of the claim; the texts of the request are keyed digests in it."""

@@ -240,7 +240,7 @@ class Watcher:
         try:
             if aim.node is not None:
                 live = (await observer.live(surface.surface_id, (aim.node.handle,)))[aim.node.handle]
-                if live is not None and is_secret(aim.node):
+                if live is not None and (is_secret(aim.node) or _was_given_a_secret(run, aim)):
                     # A field that shows its secret in clear is compared no more than one that hides it.
                     live = cover_live(live)
         except WindowNotFound:
@@ -270,9 +270,8 @@ class Watcher:
                 found = await observer.selection(surface.surface_id, node.handle)
                 reading = msgspec.structs.replace(reading, selection=found)
             if node.secret and isinstance(expectation, ValueIs):
-                equal = (
-                    None if run.secret is None else await observer.equals(surface.surface_id, node.handle, run.secret)
-                )
+                secret = next(iter(run.revealed()), None)
+                equal = None if secret is None else await observer.equals(surface.surface_id, node.handle, secret)
                 reading = msgspec.structs.replace(reading, secret_equal=equal)
         except SurehandError:
             return reading
@@ -334,6 +333,16 @@ class Watcher:
         screen = None if run.session.desk is None else run.session.desk.screen
         native = None if screen is None else await screen.states(own)
         return own.states if native is None else own.states - _NATIVE_STATES | native
+
+
+def _was_given_a_secret(run: Run, aim: Aim) -> bool:
+    """Return whether the element may hold an enrolled secret, by this run or an earlier one, however it looks."""
+    desk = run.session.desk
+    if run.secret is not None:
+        return True
+    if desk is None or aim.surface is None or aim.node is None:
+        return False
+    return desk.secret_fields.knows(aim.surface, aim.node.handle)
 
 
 async def whole_text(observer: Observer, surface_id: str, handle: str) -> str | None:

@@ -12,6 +12,7 @@ from surehand.errors import PermitInvalid
 from surehand.model.actions import Action
 from surehand.model.decision import Permit
 from surehand.model.scene import LiveNode, Node, Surface
+from surehand.model.secrets import HeldSecret
 
 __all__ = ["RecordingAttempt"]
 
@@ -50,7 +51,7 @@ class RecordingAttempt:
         self.fence_handles = fence_handles or (() if node is None else (node.handle,))
         self.point = point
         self.path = path
-        self.secret = secret
+        self.secret = None if secret is None else HeldSecret(bytearray(secret, "utf-8"))
         self.deadline_ms = limits.DEADLINE_MS_DEFAULT
         self.entered = False
         self.live: Live = {}

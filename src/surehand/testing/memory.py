@@ -257,6 +257,8 @@ class MemoryApp:
         if node is None:
             return
         value = action.value or "" if isinstance(action, SetValue) else ""
+        if attempt.secret is not None:
+            value = attempt.secret.reveal()
         self.effects.append((kind_of(action), node.handle, value))
         if isinstance(action, SetValue) and node.handle in self.nodes:
             self.change(node.handle, value=value, text_chars=len(value))

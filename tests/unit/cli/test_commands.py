@@ -132,7 +132,7 @@ ACTIONS: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
     "invoke": (("invoke",), {"kind": "invoke"}),
     "set_value": (("set_value", "Hello, world"), {"kind": "set_value", "value": "Hello, world"}),
     "set-value with a dash": (("set-value", "x"), {"kind": "set_value", "value": "x"}),
-    "a secret": (("set_value", "--secret", "mail"), {"kind": "set_value", "secret_ref": "mail"}),
+    "a secret": (("set_value", "--secret", "vault:mail"), {"kind": "set_value", "secret_ref": "vault:mail"}),
     "select_text": (("select_text", "2", "3"), {"kind": "select_text", "start": 2, "length": 3}),
     "select_option": (("select_option", "blue"), {"kind": "select_option", "option": "blue"}),
     "select itself": (("select_option",), {"kind": "select_option"}),

@@ -84,7 +84,7 @@ class TestWhatIsSeen:
         assert "hunter2" not in str(msgspec.to_builtins(shown))
 
     def test_a_secret_reference_is_shown_by_name(self):
-        assert presented(SetValue(secret_ref="mail")).parameters == {"secret_ref": "mail"}  # noqa: S106 a name, not a secret
+        assert presented(SetValue(secret_ref="vault:mail")).parameters == {"secret_ref": "vault:mail"}  # noqa: S106 a name, not a secret
 
     def test_keys_of_a_chord_are_shown_too(self):
         assert presented(Press(chords=("ctrl+\u202es",))).parameters == {"chords": ["ctrl+\\u{202e}s"]}

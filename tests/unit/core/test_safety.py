@@ -58,7 +58,7 @@ def test_everything_the_table_lets_aim_at_nothing_is_known_here():
 
 
 def test_a_secret_goes_into_secret_fields_only():
-    secret = SetValue(secret_ref="mail")  # noqa: S106 a name, not a secret
+    secret = SetValue(secret_ref="vault:mail")  # noqa: S106 a name, not a secret
     safety.check_secret_use(secret, node(role="text", secret=True))
     safety.check_secret_use(secret, node(role="password"))
     safety.check_secret_use(SetValue(value="x"), node(role="text"))
@@ -94,7 +94,7 @@ async def test_facts_that_say_otherwise_stop_the_operation_whatever_policy_says(
 async def test_no_rule_opens_what_the_kernel_refuses():
     world = World([button("save", "Save"), field("text", "Name", "x")], policy=ALLOW_ALL)
     refused = [
-        await world.act("secret", "text", action=SetValue(secret_ref="mail")),  # noqa: S106 - a name
+        await world.act("secret", "text", action=SetValue(secret_ref="vault:mail")),  # noqa: S106 - a name
         await world.act("query", action=Invoke(), risk="external", target=BY_NAME),
     ]
     assert [reply.status for reply in refused] == ["refused", "approval_required"]

@@ -89,7 +89,7 @@ def test_numbers_are_one_value_however_written_where_the_element_holds_a_number(
 
 
 def test_a_secret_is_judged_by_the_adapters_answer_alone():
-    expectation, action = ValueIs(), a.SetValue(secret_ref="mail")  # noqa: S106 - a name
+    expectation, action = ValueIs(), a.SetValue(secret_ref="vault:mail")  # noqa: S106 - a name
     for equal, expected in ((True, "holds"), (False, "fails"), (None, "unreadable")):
         reading = Reading(target="alive", node=node(secret=True, value="hunter2"), secret_equal=equal)
         verdict = evaluate(expectation, action, reading)
@@ -310,7 +310,7 @@ def test_what_was_seen_is_told_in_part():
     ("action", "target", "expected"),
     [
         (a.SetValue(value="x"), node(), ValueIs()),
-        (a.SetValue(secret_ref="r"), node(secret=True), ValueIs()),  # noqa: S106 - a name
+        (a.SetValue(secret_ref="vault:r"), node(secret=True), ValueIs()),  # noqa: S106 - a name
         (a.Toggle(to=True), node("checkbox"), StateIs(states={"checked": True})),
         (a.Toggle(to=False), node("switch"), StateIs(states={"checked": False, "pressed": False})),
         (

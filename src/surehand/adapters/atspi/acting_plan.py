@@ -20,6 +20,7 @@ from surehand.adapters.atspi.profile import Profile, profile_of
 from surehand.adapters.atspi.transport import Call, Connection, Failure, Reply, Variant
 from surehand.errors import StaleTarget, TargetNotActionable, Unavailable
 from surehand.model.scene import LiveNode, Node, Surface, Tree
+from surehand.model.secrets import HeldSecret
 from surehand.ports import Attempt
 
 Live = Mapping[str, LiveNode | None]
@@ -78,7 +79,7 @@ class Bench(NamedTuple):
     sight: Sight
     surface: Surface
     node: Node
-    secret: str | None
+    secret: HeldSecret | None
 
     def __repr__(self) -> str:
         # A secret must not show where somebody prints what was being prepared.

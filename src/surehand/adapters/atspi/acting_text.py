@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from surehand import limits
 from surehand.adapters.atspi import acting_values, calls
 from surehand.adapters.atspi.acting_plan import Bench, Decision, Live, Plan, call, must_enabled, now, set_property
 from surehand.adapters.atspi.acting_values import Range
@@ -17,7 +16,6 @@ from surehand.adapters.atspi.calls import Channel
 from surehand.adapters.atspi.transport import Call, Failure, Reply, Variant
 from surehand.errors import StaleTarget, TargetNotActionable, UnsupportedAction
 from surehand.model.actions import SelectText, SetValue
-from surehand.model.record import check_text
 from surehand.model.scene import Node
 
 VALUE_ROLES: Final = frozenset(["slider", "spinbutton", "scrollbar", "split"])
@@ -43,8 +41,7 @@ def _text_of(bench: Bench, action: SetValue) -> str:
     if bench.secret is None:
         raise UnsupportedAction("the secret was not resolved")
     # What cannot be encoded would fail only after the line was crossed.
-    check_text("the secret", bench.secret, limits.VALUE_BYTES_MAX)
-    return bench.secret
+    return bench.secret.reveal()
 
 
 def _set_text(bench: Bench, node: Node, text: str) -> Plan:
@@ -58,7 +55,7 @@ def _set_text(bench: Bench, node: Node, text: str) -> Plan:
         # Qt writes read-only fields all the same, GTK 3 answers true and writes nothing.
         if "editable" not in current.states or "readonly" in current.states:
             raise TargetNotActionable("the field cannot be edited")
-        if bench.secret is not None and not current.secret:
+        if bench.secret is not None and not bench.secret.may_show and not current.secret:
             raise TargetNotActionable("a secret goes only into a field that is marked as one")
         return call(channel, path, calls.EDITABLE_TEXT, "SetTextContents", "s", text)
 

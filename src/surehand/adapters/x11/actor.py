@@ -181,7 +181,7 @@ class X11Actor:
 
     async def _type(self, attempt: Attempt, action: TypeText | Press) -> Dispatched:
         if isinstance(action, TypeText):
-            units = plan_text(action.text, clear=action.clear, submit=action.submit)
+            units = plan_text(_text_of(attempt, action), clear=action.clear, submit=action.submit)
         else:
             units = plan_press(action.chords)
         window = await self._shown_window(attempt)
@@ -200,6 +200,7 @@ class X11Actor:
         async def read_live() -> Live:
             live = await self._live(attempt)
             _refuse_unfocused(attempt.node, live)
+            _refuse_secret_elsewhere(attempt, live)
             return live
 
         if not units:
@@ -341,6 +342,25 @@ def _place(attempt: Attempt) -> Place:
     if attempt.point is None:
         raise InvalidRequest("a pointer action needs a place")
     return attempt.point
+
+
+def _text_of(attempt: Attempt, action: TypeText) -> str:
+    if action.text is not None:
+        return action.text
+    if attempt.secret is None:
+        raise UnsupportedAction("the secret was not resolved")
+    return attempt.secret.reveal()
+
+
+def _refuse_secret_elsewhere(attempt: Attempt, live: Live) -> None:
+    """Refuse to type a secret unless the element says now that it has the keyboard and is a secret field."""
+    if attempt.secret is None:
+        return
+    now = None if attempt.node is None else live.get(attempt.node.handle)
+    if now is None or "focused" not in now.node.states:
+        raise FocusRequired("a secret is typed only where the keyboard certainly is", fix="use set_value instead")
+    if not (now.node.secret or attempt.secret.may_show):
+        raise TargetNotActionable("a secret goes only into a field that is marked as one")
 
 
 def _refuse_other_pixels(attempt: Attempt, window: WindowInfo) -> None:

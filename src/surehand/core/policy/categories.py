@@ -34,11 +34,11 @@ from surehand.model.actions import (
     Press,
     Screenshot,
     SelectOption,
-    SetValue,
     Tab,
     Upload,
     Window,
     kind_of,
+    secret_of,
 )
 from surehand.model.decision import Proven
 from surehand.model.scene import AppIdentity
@@ -208,7 +208,7 @@ def proven_categories(action: Action, effect: str, declared: Risk, words: Words)
         found.add(declared)
     if isinstance(action, Upload):
         found.add("upload")
-    if isinstance(action, SetValue) and action.secret_ref is not None:
+    if secret_of(action) is not None:
         found.add("credentials")
     if isinstance(action, Open):
         found |= controls.of_address(action.uri)

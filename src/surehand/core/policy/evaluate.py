@@ -22,6 +22,7 @@ from surehand.model.decision import Decision, Facts, Obligations, Outcome, Polic
 #: The proven fields a rule may look at, in the order in which `_proven` reads them.
 _FIELDS: Final = (
     "principal", "action", "risk", "isolation", "app", "place", "interaction_mode", "trust_level", "backend",
+    "secret",
 )  # fmt: skip
 _OBSERVED_FIELDS: Final = ("role", "name", "context", "title", "claimed")
 
@@ -166,6 +167,7 @@ def candidates_of(policy: Policy, document: PolicyInput, action: str) -> list[Co
         document.interaction_mode,
         facts.trust_level,
         facts.backend,
+        facts.secret,
     )
     found = []
     for one in policy.rules:

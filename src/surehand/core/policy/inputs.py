@@ -27,12 +27,14 @@ from surehand.core.policy.categories import (
     proven_categories,
 )
 from surehand.core.policy.vocabulary import Vocabulary
+from surehand.core.release import is_secret
 from surehand.core.risk.controls import Control
 from surehand.core.safety import Host
 from surehand.model.actions import App
 from surehand.model.decision import Facts, PolicyInput, Proven
 from surehand.model.request import Request
 from surehand.model.scene import Node, Surface
+from surehand.model.secrets import BoundSecret
 
 #: The reads of spec §5.6, as effects.
 READ_EFFECTS: Final = frozenset(
@@ -116,6 +118,25 @@ def policy_input(
         facts=_facts(scope, _app_key(request, surface), surface, categories, observed),
         approved=approved,
     )
+
+
+def with_secret(document: PolicyInput, secret: BoundSecret, node: Node | None) -> PolicyInput:
+    """Return the document of an operation that enters an enrolled secret: which one, and whether it will show.
+
+    Args:
+        document: Of `policy_input`.
+        secret: The secret, by its reference.
+        node: The element, as read.
+    """
+    facts = document.facts
+    shows = {"secret_shown": True} if node is None or not is_secret(node) else {}
+    stated = msgspec.structs.replace(
+        facts,
+        secret=proof.secret(secret),
+        secret_bound_to=proof.bound_to(secret),
+        observed={**facts.observed, **shows},
+    )
+    return msgspec.structs.replace(document, facts=stated)
 
 
 def read_input(scope: Scope, effect: str, *, principal: str, surface: Surface | None) -> PolicyInput:

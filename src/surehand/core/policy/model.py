@@ -89,11 +89,12 @@ class Match(Record, frozen=True, kw_only=True):
     interaction_mode: tuple[Literal["interactive", "background_only"], ...] = ()
     trust_level: tuple[Literal["A", "B"], ...] = ()
     backend: tuple[str, ...] = ()
+    secret: tuple[str, ...] = ()
     category: tuple[str, ...] = ()
     observed: ObservedMatch | None = None
 
     def __post_init__(self) -> None:
-        for name in ("principal", "action", "app", "place", "backend"):
+        for name in ("principal", "action", "app", "place", "backend", "secret"):
             check_patterns(f"match.{name}", getattr(self, name))
         check_known("match.category", self.category, CATEGORIES)
 

@@ -35,7 +35,7 @@ def leads_to(action: Action, ports: AbstractSet[int]) -> bool:
     if isinstance(action, App):
         return any(_names(text, ports) for text in action.arguments)
     if isinstance(action, TypeText | Paste):
-        return _names(action.text, ports)
+        return _names(action.text or "", ports)
     return isinstance(action, SetValue) and _names(action.value or "", ports)
 
 

@@ -12,8 +12,9 @@ from collections.abc import Iterable
 from surehand.model.actions import App
 from surehand.model.decision import Proven
 from surehand.model.scene import AppIdentity, Surface
+from surehand.model.secrets import BoundSecret
 
-__all__ = ["NOTHING", "application", "categories", "launched", "place", "stated"]
+__all__ = ["NOTHING", "application", "bound_to", "categories", "launched", "place", "secret", "stated"]
 
 #: Where nothing is aimed at.
 NOTHING = Proven("")
@@ -37,6 +38,16 @@ def launched(action: App) -> Proven:
 def categories(found: Iterable[str]) -> frozenset[Proven]:
     """Return categories that follow from the request, from its process, or from lists of the operator."""
     return frozenset(map(Proven, found))
+
+
+def secret(found: BoundSecret) -> Proven:
+    """Return the reference of a secret that is enrolled for where it is to be used."""
+    return Proven(found.reference)
+
+
+def bound_to(found: BoundSecret) -> Proven:
+    """Return where a secret may be used, as whoever enrolled it said."""
+    return Proven(found.bound_to.told())
 
 
 def stated(text: str) -> Proven:

@@ -16,7 +16,9 @@ from surehand.core.policy.model import Rule
 from surehand.core.policy.vocabulary import plain
 
 #: Conditions on proven facts, each beside the name of its fact in the request's context.
-_PROVEN: Final = ("principal", "risk", "isolation", "app", "place", "interaction_mode", "trust_level", "backend")
+_PROVEN: Final = (
+    "principal", "risk", "isolation", "app", "place", "interaction_mode", "trust_level", "backend", "secret",
+)  # fmt: skip
 _OBSERVED: Final = ("role", "name", "context", "title", "claimed")
 _ORIGIN: Final = re.compile(r"[a-z][a-z0-9+.-]*://")
 _SILENCE: Final = (
@@ -43,6 +45,7 @@ type Observed = {{
 type Context = {{
   principal: String, action: String, risk: String, interaction_mode: String, approved: Bool,
   app: String, interpreter: Bool, place: String, isolation: String, trust_level: String, backend: String,
+  secret: String,
   categories: Set<String>, observed: Observed,
 }};
 action
@@ -62,7 +65,7 @@ def cedar_request(question: dict[str, Any]) -> tuple[dict[str, Any], list[dict[s
     context: dict[str, Any] = {
         name: question[name] for name in ("principal", "action", "risk", "interaction_mode", "approved")
     }
-    for name in ("app", "interpreter", "place", "isolation", "trust_level", "backend"):
+    for name in ("app", "interpreter", "place", "isolation", "trust_level", "backend", "secret"):
         context[name] = facts[name]
     context["categories"] = sorted({*facts["categories"], *observed.get("categories", ())})
     context["observed"] = dict(observed.get("plain", {}))

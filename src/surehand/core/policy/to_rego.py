@@ -16,7 +16,9 @@ from surehand.core.policy.vocabulary import plain
 #: The module beside the data files of this folder, for whoever reads it.
 MODULE_FILE: Final = "surehand.rego"
 
-_PROVEN: Final = ("principal", "risk", "isolation", "app", "place", "interaction_mode", "trust_level", "backend")
+_PROVEN: Final = (
+    "principal", "risk", "isolation", "app", "place", "interaction_mode", "trust_level", "backend", "secret",
+)  # fmt: skip
 _OBSERVED: Final = ("role", "name", "context", "title", "claimed")
 #: By which conditions a rule can be looked up, the likeliest to be rare first.
 _INDEXED: Final = ("app", "place", "principal", "action")

@@ -17,7 +17,7 @@ from surehand.core.policy.model import STRICTNESS, Match, ObservedMatch, Rule, m
 from surehand.core.policy.vocabulary import plain
 from surehand.model.record import Record
 
-_PATTERNS: Final = ("principal", "action", "app", "place", "backend")
+_PATTERNS: Final = ("principal", "action", "app", "place", "backend", "secret")
 _VALUES: Final = ("risk", "isolation", "interaction_mode", "trust_level")
 _OBSERVED: Final = ("role", "name", "context", "title", "claimed")
 _ORIGIN: Final = re.compile(r"[a-z][a-z0-9+.-]*://[^/]*")

@@ -59,6 +59,8 @@ CONTROL_READS: Final = frozenset(
         "desktop.list",
         "standing.list",
         "requests",
+        "secrets",
+        "secrets.test",
         "holds",
         "console",
     }

@@ -93,6 +93,7 @@ values := {
 	"interaction_mode": input.interaction_mode,
 	"trust_level": input.facts.trust_level,
 	"backend": input.facts.backend,
+	"secret": input.facts.secret,
 }
 
 action_holds(rule) if not rule.action
