@@ -626,6 +626,16 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         5,
+        "the badge that says that an agent acts takes no click",
+        ("tests/desktop/test_marker.py::test_it_takes_no_click_and_no_focus_and_is_in_no_picture_of_a_window",),
+        Guard(
+            "src/surehand/adapters/x11/marker.py",
+            "        shape.Rectangles(_SET, _INPUT, 0, window, 0, 0, 0, [], is_checked=True).check()\n",
+            "        del shape\n",
+        ),
+    ),
+    Claim(
+        5,
         "an agent cannot stop, pause or resume anybody",
         (_HALTING + "test_an_agent_cannot_stop_pause_or_resume_anybody",),
         Guard(_RUNTIME + "host.py", 'table = AGENT if channel.role == "agent" else CONTROL', "table = AGENT | CONTROL"),

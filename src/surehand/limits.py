@@ -171,6 +171,7 @@ POLICY_STARS_MAX: Final = 8  # each * multiplies the cost of one comparison
 APPROVALS_NEEDED_MAX: Final = 16
 STOP_KEY_MS_MAX: Final = 600  # between two presses of a stop key; slower ones are two single presses
 STOP_KEY_PRESSES_MAX: Final = 4  # more is a password, not a stop
+MARKER_IDLE_MS: Final = 700  # the badge goes this long after the last action: within a second, without flicker
 HOLDS_MAX: Final = 64  # pauses and desktops taken at once; past it a stop pauses everything
 HALT_MS_MAX: Final = 100  # from a person's stop to everything released (spec §1); measured by the tests
 HALT_REPORT_MS_MAX: Final = 2_000  # what was stopped may end in its own way this long before the answer says `running`

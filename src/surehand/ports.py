@@ -281,6 +281,16 @@ class Interruptions(Protocol):
         """Return a function that is true once physical input happened after this call."""
 
 
+class Marker(Protocol):
+    """Shows a person that an agent acts on their desktop. Never waits, never fails an action."""
+
+    def begin(self, principal: str) -> None:
+        """An agent of this principal begins to act."""
+
+    def end(self) -> None:
+        """It has."""
+
+
 # --- deciding -----------------------------------------------------------------------------------------------------
 
 

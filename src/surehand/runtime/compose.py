@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import logging
 import os
 import pwd
 import tempfile
@@ -29,10 +30,10 @@ from surehand.core.approval import Approver
 from surehand.core.approvers import Approvers
 from surehand.core.authority import Keyring, PinnedKey
 from surehand.core.hashing import text_digest
-from surehand.core.input.stop_key import parse_stop_key
+from surehand.core.input import stop_key
 from surehand.core.policy.inputs import denied_tokens
 from surehand.core.policy.to_cedar import cedar_schema
-from surehand.errors import InvalidRequest
+from surehand.errors import InvalidRequest, Unavailable
 from surehand.model.events import NewEvent
 from surehand.model.scene import AppIdentity, LiveNode, Surface
 from surehand.ports import Clock, Herald, PolicyEngine
@@ -71,6 +72,7 @@ from surehand.signing.keystore import KeyStore
 from surehand.signing.private_files import private_directory
 from surehand.verify.audit import audit
 
+_log: Final = logging.getLogger("surehand.compose")
 _DENIED_APPS: Final = "SUREHAND_DENIED_APPS"
 _ISOLATIONS: Final[dict[str, Isolation]] = {"isolated": "isolated", "display_only": "display_only", SHARED: SHARED}
 #: For those who open a desktop without an operator's configuration: benchmarks, tests.
@@ -360,7 +362,7 @@ async def open_desk(record: DesktopRecord, clock: Clock, config: Config = _DEFAU
     async def live(surface_id: str, handles: Sequence[str]) -> Mapping[str, LiveNode | None]:
         return await (bare if bare.knows(surface_id) else observer).live(surface_id, handles)
 
-    interruptions = X11Interruptions(record.display, record.xauthority, parse_stop_key(config.stop_key))
+    interruptions = X11Interruptions(record.display, record.xauthority, stop_key.parse_stop_key(config.stop_key))
     await interruptions.open()
     desk = Desk(
         name=record.name,
@@ -374,6 +376,7 @@ async def open_desk(record: DesktopRecord, clock: Clock, config: Config = _DEFAU
         closers=[screen.close, observer.close, bare.close, interruptions.close],
     )
     if desk.isolation == SHARED:
+        await _mark(desk, record, config)
         return desk
     guard = Guard(record.display, record.xauthority)
     await guard.start()
@@ -388,6 +391,23 @@ async def open_desk(record: DesktopRecord, clock: Clock, config: Config = _DEFAU
     desk.missing = functools.partial(missing, path=PROGRAMS_PATH)
     desk.closers += [guard.close, pointer.close]
     return desk
+
+
+async def _mark(desk: Desk, record: DesktopRecord, config: Config) -> None:
+    """Show the person when an agent acts, unless the operator does not want it."""
+    if not config.marker:
+        return
+    from surehand.adapters.x11.marker import X11Marker  # noqa: PLC0415 - only a person's desktop needs it
+
+    marker = X11Marker(record.display, record.xauthority, "" if config.stop_key == stop_key.OFF else config.stop_key)
+    try:
+        await marker.open()
+    except Unavailable as error:
+        _log.warning("agents act on %s without a badge: %s", record.display, error.message)
+        await marker.close()
+        return
+    desk.marker = marker
+    desk.closers.append(marker.close)
 
 
 def _keep_current(screen: X11Screen, then: Callable[[], None]) -> None:

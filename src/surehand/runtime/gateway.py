@@ -420,12 +420,13 @@ class Gateway:
                     await self.secrets.reveal(run)
                 attempt = self._attempt(run, actor)
                 seen = self.watcher.before(run)
+                desk.acts(run.principal)
                 try:
                     dispatched = await actor.perform(attempt)
                 except StopInput as stop:
                     dispatched = Dispatched(status="sent", route=actor.backend, detail=str(stop))
                 finally:
-                    desk.effect_at_ms = self.clock.monotonic_ms()
+                    desk.acted(self.clock.monotonic_ms())
                 _check_entered(attempt)
                 run.operation = run.operation.through(_H.DEADLINE_HELD, _H.ENTERED, _H.RETURNED)
                 known = await self._known(run, attempt, dispatched, seen)

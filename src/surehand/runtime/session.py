@@ -21,7 +21,7 @@ from surehand.core.scene.labels import LabelTable
 from surehand.core.scene.tree import forget_derived
 from surehand.errors import SurehandError, Unavailable, WindowNotFound
 from surehand.model.scene import Scene, Surface
-from surehand.ports import Actor, Interruptions, Observer, Screen
+from surehand.ports import Actor, Interruptions, Marker, Observer, Screen
 from surehand.runtime.brakes import Brakes, refusal
 from surehand.runtime.covering import SecretFields
 from surehand.runtime.shown import Before, Shown
@@ -47,6 +47,8 @@ class Desk:
     actors: tuple[Actor, ...]
     screen: Screen | None = None
     interruptions: Interruptions | None = None
+    #: Shows the person that somebody acts, where one uses it.
+    marker: Marker | None = None
     #: Has a listener called when a person presses the stop key there.
     on_stop: Callable[[Callable[[], None]], None] | None = None
     closers: list[Callable[[], Awaitable[None]]] = field(default_factory=list)
@@ -68,6 +70,17 @@ class Desk:
     _surfaces: dict[str, Surface] = field(default_factory=dict)
     #: Fields that are secret although their application does not say so any more.
     secret_fields: SecretFields = field(default_factory=SecretFields)
+
+    def acts(self, principal: str) -> None:
+        """An agent begins to act here."""
+        if self.marker is not None:
+            self.marker.begin(principal)
+
+    def acted(self, now_ms: int) -> None:
+        """It has."""
+        self.effect_at_ms = now_ms
+        if self.marker is not None:
+            self.marker.end()
 
     async def surfaces(self) -> tuple[Surface, ...]:
         """Return every window of every application that answers."""
