@@ -5,9 +5,11 @@ What is signed is the hash of what is shown here. Everything that came from a sc
 
 from __future__ import annotations
 
+import base64
 import sys
 import time
 import uuid
+from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
 import typer
@@ -16,7 +18,7 @@ from surehand.cli.keys import KeysOption, approver_key
 from surehand.cli.output import Line, out, table
 from surehand.client.control import Control, Signer
 from surehand.errors import InvalidRequest
-from surehand.model.approval import PendingApproval
+from surehand.model.approval import PendingApproval, crop_hash
 from surehand.model.authority import StandingGrant
 from surehand.model.record import convert, to_value
 
@@ -49,15 +51,33 @@ def list_() -> None:
     out().data({"pending": [to_value(one) for one in pending]}, lines)
 
 
-def show(approval_id: IdArgument) -> None:
+def show(
+    approval_id: IdArgument,
+    picture: Annotated[Path | None, typer.Option("--picture", help="Write the picture beside it to this file.")] = None,
+) -> None:
     """Show exactly what would be approved.
 
-    Example:
+    Examples:
       surehand approvals show 3f09a1c2
+      surehand approvals show 3f09a1c2 --picture what.png
+
+    The picture shows what is acted on, with secrets painted over; its hash is part of what is signed.
     """
     with Control() as control:
         pending = _find(control, approval_id)
+        if picture is not None:
+            picture.write_bytes(_picture_of(control, pending))
     out().data(to_value(pending), shown(pending))
+
+
+def _picture_of(control: Control, pending: PendingApproval) -> bytes:
+    """Return the picture that belongs to a question: the one whose hash is signed, or none."""
+    expected = pending.presentation.crop_hash
+    found = {} if expected is None else control.call("approvals.picture", {"approval_id": pending.approval_id})
+    png = base64.b64decode(found.get("png_base64", ""))
+    if expected is None or crop_hash(png) != expected:
+        raise InvalidRequest("there is no picture of this question", fix="show it without --picture")
+    return png
 
 
 def approve(
@@ -199,11 +219,17 @@ def shown(pending: PendingApproval) -> list[Line]:
         ("categories", ", ".join(what.categories)),
         ("reason", what.reason),
         ("needed", f"{pending.needed} people" if pending.needed > 1 else ""),
+        ("picture", _picture_line(pending)),
         ("hash", pending.presentation_hash),
     ]
     lines: list[Line] = [("bold", f"approval {pending.approval_id} (expires in {_left(pending)})")]
     lines += [f"{name:12} {value}" for name, value in facts if value not in ("", None)]
     return lines + _steps(pending) + _difference(pending)
+
+
+def _picture_line(pending: PendingApproval) -> str:
+    digest = pending.presentation.crop_hash
+    return "" if digest is None else f"{digest[:16]}…, with `surehand approvals show ID --picture FILE`"
 
 
 def _steps(pending: PendingApproval) -> list[Line]:

@@ -13,6 +13,8 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import Any, Final, Literal
 
+import msgspec
+
 from surehand import canonical, limits
 from surehand.core.authority import Verify
 from surehand.core.policy.model import RISKS
@@ -257,6 +259,7 @@ def difference(before: Presentation, after: Presentation) -> tuple[Change, ...]:
 def _flat(presentation: Presentation) -> dict[str, Any]:
     value: dict[str, Any] = to_value(presentation)
     parameters = value.pop("parameters", {})
+    value.pop("crop_hash", None)
     return {**value, **{f"parameters.{name}": item for name, item in parameters.items()}}
 
 
@@ -268,7 +271,11 @@ def _short(value: Any) -> str:
 
 
 def still_covers(pending: PendingApproval, presentation: Presentation) -> bool:
-    """Say whether an answer to `pending` is one to `presentation`: everything that was shown is the same."""
+    """Say whether an answer to `pending` is one to `presentation`: everything that was said is the same.
+
+    The picture is that of the question (ADR 14): a clock in it that ticks on changes nothing of what was agreed to.
+    """
+    presentation = msgspec.structs.replace(presentation, crop_hash=pending.presentation.crop_hash)
     return hmac.compare_digest(pending.presentation_hash, presentation_hash(presentation))
 
 

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
-from surehand import limits
+from surehand import canonical, limits
 from surehand.model.authority import StandingGrant
 from surehand.model.credential import Assertion
 from surehand.model.record import Record, check_text
+
+#: Of the picture beside a question.
+_CROP_DOMAIN: Final = "surehand/crop/v1"
+
+
+def crop_hash(png: bytes) -> str:
+    """Return the hash by which a presentation names the picture that is shown beside it."""
+    return canonical.digest(_CROP_DOMAIN, png)
 
 
 class Presentation(Record, frozen=True, kw_only=True):

@@ -20,6 +20,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
+
 from surehand import canonical, limits
 from surehand.core import approval as rules
 from surehand.core import standing as standing_rules
@@ -28,7 +30,7 @@ from surehand.core.authority import Verify
 from surehand.core.history import APPROVAL_REQUESTED, APPROVED, operation_stream
 from surehand.core.lifecycle import Gate, Happening
 from surehand.errors import ApprovalDenied, ApprovalUnanswered, InvalidRequest, TooLarge
-from surehand.model.approval import ApprovalAnswer, PendingApproval, Presentation
+from surehand.model.approval import ApprovalAnswer, PendingApproval, Presentation, crop_hash
 from surehand.model.authority import StandingGrant
 from surehand.model.decision import Decision, PolicyInput
 from surehand.model.events import Event
@@ -36,6 +38,7 @@ from surehand.model.record import to_value
 from surehand.ports import Clock, Journal
 from surehand.runtime import asked as events_of
 from surehand.runtime.credentials import Credentials
+from surehand.runtime.crops import Crops, CropsInMemory, TakeCrop, no_crop
 from surehand.runtime.ended import Ended
 from surehand.runtime.kept import Kept, NothingKept
 from surehand.runtime.leave import Leave
@@ -104,6 +107,9 @@ class Approvals:
         self._verify = verify
         self._life_ms = life_ms
         self._kept: Kept = kept or NothingKept()
+        self.crops: Crops = CropsInMemory()
+        #: Set by the host: takes the picture beside a question.
+        self.take_crop: TakeCrop = no_crop
         self.publish = publish
         self.leave = Leave(journal, clock)
         self.credentials = Credentials(journal, clock, approvers, verify)
@@ -155,7 +161,10 @@ class Approvals:
             same = question.is_of(run) and question.pending.needed == needed
             if same and rules.still_covers(question.pending, shown):
                 return question
-        return await self.put(shown, principal=run.principal, operation_id=run.operation_id, needed=needed)
+        picture = await self.take_crop(run)
+        return await self.put(
+            shown, principal=run.principal, operation_id=run.operation_id, needed=needed, picture=picture
+        )
 
     async def plan(self, shown: Presentation, *, operation_id: str, needed: int) -> PendingApproval | None:
         """Return the open question about a plan; None once it has its yes.
@@ -183,7 +192,9 @@ class Approvals:
             raise _unanswered(question.pending) if state == "unanswered" else _denied(question, shown.action)
         return question.pending
 
-    async def put(self, shown: Presentation, *, principal: str, operation_id: str, needed: int) -> Question:
+    async def put(
+        self, shown: Presentation, *, principal: str, operation_id: str, needed: int, picture: bytes | None = None
+    ) -> Question:
         """Ask; whatever was asked about the same operation before has changed, and is void from now on.
 
         Raises:
@@ -193,9 +204,12 @@ class Approvals:
         of = (principal, operation_id)
         old = [one for one in self._questions.values() if (one.pending.principal, one.pending.operation_id) == of]
         now = self._clock.wall_ms()
+        approval_id = secrets.token_hex(8)
+        if picture is not None and await self.crops.put(approval_id, picture):
+            shown = msgspec.structs.replace(shown, crop_hash=crop_hash(picture))
         pending = rules.ask(
             shown,
-            approval_id=secrets.token_hex(8),
+            approval_id=approval_id,
             operation_id=operation_id,
             now_ms=now,
             life_ms=self._life_ms,
@@ -204,7 +218,11 @@ class Approvals:
             was_approved=bool(old) and rules.tally(old[-1].answers, old[-1].pending, now_ms=now) == "approved",
         )
         question = Question(pending, len(canonical.encode_record(pending)))
-        self._check_room(principal, question.size)
+        try:
+            self._check_room(principal, question.size)
+        except TooLarge:
+            self.crops.forget(approval_id)
+            raise
         self._asking[principal] += 1
         self._asking_bytes[principal] += question.size
         try:
@@ -214,6 +232,7 @@ class Approvals:
             await self._journal.append([*void, events_of.requested(pending)])
         except BaseException:
             self._kept.forget(pending.approval_id)
+            self.crops.forget(pending.approval_id)
             raise
         finally:
             self._asking[principal] -= 1
@@ -367,6 +386,7 @@ class Approvals:
             return False
         if question.timer is not None:
             question.timer.cancel()
+        self.crops.forget(pending.approval_id)
         value = _standing_of(question, state)
         self.ended.note(pending, value, self._clock.wall_ms())
         if state != "unanswered" or question.answers:
@@ -485,6 +505,7 @@ class Approvals:
             state = rules.tally(question.answers, question.pending, now_ms=self._clock.wall_ms())
             if state == "unanswered":
                 await self._end(question, state)
+        self.crops.keep(self._questions)
         await self._note_lost()
 
     async def _of_before(self, pending: PendingApproval, answers: tuple[ApprovalAnswer, ...]) -> Question | None:

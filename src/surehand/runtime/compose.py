@@ -44,6 +44,8 @@ from surehand.runtime.authority import Authority
 from surehand.runtime.budgets import Budgets
 from surehand.runtime.clock import SystemClock
 from surehand.runtime.config import Config, PolicyChoice, check_operator_owned
+from surehand.runtime.cropping import crop_of
+from surehand.runtime.crops import CropFiles
 from surehand.runtime.current import SHARED, SharedInput, current_desktop
 from surehand.runtime.desks import Desks, launch_in
 from surehand.runtime.desktops import DesktopRecord
@@ -80,6 +82,7 @@ _DEFAULTS: Final = Config()
 JOURNAL_NAME: Final = "journal.sqlite"
 KEYS_NAME: Final = "keys"
 QUESTIONS_NAME: Final = "approvals"
+CROPS_NAME: Final = "approval-pictures"
 VAULT_NAME: Final = "secrets.vault"
 VAULT_KEY_NAME: Final = "vault.key"
 
@@ -104,6 +107,8 @@ async def build_host(
     journal = SqliteJournal.open(state_dir / JOURNAL_NAME, clock=clock)
     listed = os.environ.get(_DENIED_APPS, "") if denied_apps is None else denied_apps
     parts = _parts(config, clock, journal, keys, denied_tokens(",".join((*config.denied_apps, listed))), state_dir)
+    parts.approvals.crops = CropFiles(state_dir / CROPS_NAME, keys.questions_key)
+    parts.approvals.take_crop = lambda run: crop_of(parts, run)
     if config.policy is None and parts.authority.policies is not None:
         parts.authority.policies.beside = policy_beside
     if journal.recovery is None:

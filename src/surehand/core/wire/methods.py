@@ -71,6 +71,7 @@ CONTROL_METHODS: Final = CONTROL_READS | {
     "resolve",
         "approvals.show",
         "approvals.ended",
+        "approvals.picture",
     "standing.grant",
     "standing.revoke",
     "credentials.invite",
