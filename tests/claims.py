@@ -635,6 +635,16 @@ CLAIMS: tuple[Claim, ...] = (
         ),
     ),
     Claim(
+        7,
+        "a picture for people who watch is painted like any other",
+        ("tests/unit/runtime/test_frames.py::test_a_picture_for_people_is_painted_like_any_other",),
+        Guard(
+            _RUNTIME + "frames.py",
+            "        return await asyncio.to_thread(_encoded, shot.capture, shot.png)\n",
+            "        return await asyncio.to_thread(_encoded, *(await desk.screen.capture(None)))\n",
+        ),
+    ),
+    Claim(
         5,
         "an agent cannot stop, pause or resume anybody",
         (_HALTING + "test_an_agent_cannot_stop_pause_or_resume_anybody",),

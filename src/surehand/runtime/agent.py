@@ -317,9 +317,9 @@ async def _run_steps(parts: Parts, session: Session, batch: Batch, halts: int) -
 async def status(parts: Parts, session: Session, args: p.OperationName) -> dict[str, Any]:
     """Say what is known of an operation of this principal, and after an unknown what to check."""
     value: dict[str, Any] = {"operation_id": args.operation_id, "known": False}
-    for entry in parts.gateway.in_flight():
-        if (entry["principal"], entry["operation_id"]) == (session.principal, args.operation_id):
-            value.update(known=True, state=entry["state"], in_flight=True)
+    for run in parts.gateway.runs():
+        if (run.principal, run.operation_id) == (session.principal, args.operation_id):
+            value.update(known=True, state=run.operation.state, in_flight=True)
             return value
     stored = await parts.operations.load(session.principal, args.operation_id)
     if stored is None:

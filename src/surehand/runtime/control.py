@@ -16,7 +16,7 @@ from surehand.core.history import operation_stream
 from surehand.errors import InvalidRequest
 from surehand.model.events import Event
 from surehand.model.record import to_value
-from surehand.runtime import halting, policy_asking, reviewing
+from surehand.runtime import frames, halting, policy_asking, reviewing
 from surehand.runtime import params as p
 from surehand.runtime.enrolling import SECRETS
 from surehand.runtime.parts import Parts
@@ -116,7 +116,7 @@ async def ps(parts: Parts, _: Session, __: p.Nothing) -> dict[str, Any]:
             for one in parts.sessions.values()
         ],
         "desktops": parts.desks.listed(),
-        "in_flight": parts.gateway.in_flight(),
+        "in_flight": [run.told() for run in parts.gateway.runs()],
         "unresolved": [
             {"principal": principal, "operation_id": operation_id}
             for principal, operation_id in parts.operations.unresolved()
@@ -289,6 +289,8 @@ CONTROL: Final[dict[str, tuple[type[Any], Method]]] = {
     "pause": (p.Pause, halting.pause),
     "resume": (p.Resume, halting.resume),
     "holds": (p.Nothing, halting.holds),
+    "now": (p.Nothing, frames.now),
+    "watch.frame": (p.Frame, frames.frame),
     "take": (p.TakeDesktop, halting.take),
     "hand_back": (p.DesktopName, halting.hand_back),
     "budgets": (p.Nothing, budgets),

@@ -13,11 +13,13 @@ from __future__ import annotations
 import asyncio
 import functools
 import logging
+from collections import deque
 from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
 
+from surehand import limits
 from surehand.core import hashing, permit, release, safety
 from surehand.core.history import Claimed, Replay, Unknown, idempotency
 from surehand.core.history import Conflict as ConflictVerdict
@@ -85,6 +87,7 @@ class Gateway:
 
     def __post_init__(self) -> None:
         self._running: dict[tuple[str, str], Run] = {}
+        self.recent = deque[dict[str, Any]](maxlen=limits.RECENT_OPERATIONS_MAX)  # for people who watch
         self._digest = hashing.text_digest(self.keys.digest)
         self._chance = Chance(_CHANCE_BYTES)
 
@@ -122,6 +125,7 @@ class Gateway:
     def _forget(self, key: tuple[str, str], run: Run, _: asyncio.Task[Reply]) -> None:
         self._running.pop(key, None)  # whatever is amiss, those who wait must be told
         run.ended.set()
+        self.recent.append(run.past())
 
     @staticmethod
     async def _end_of(run: Run) -> Reply:
@@ -154,12 +158,8 @@ class Gateway:
             run.cancelled.set()
         return [run.task for run in runs if run.task is not None]
 
-    def in_flight(self) -> list[dict[str, str]]:
-        """Return what runs now: principal, operation id, state, and what it is."""
-        return [run.told() for run in self._running.values()]
-
     def runs(self) -> list[Run]:
-        """Return what runs now, for whoever stops it."""
+        """Return what runs now, for whoever watches or stops it."""
         return list(self._running.values())
 
     async def foresee(self, session: Session, request: Request) -> tuple[Run, Decision]:

@@ -198,14 +198,7 @@ async def _ends(runs: list[Run]) -> list[dict[str, Any]]:
     tasks = [run.task for run in runs if run.task is not None]
     if tasks:
         await asyncio.wait(tasks, timeout=limits.HALT_REPORT_MS_MAX / 1000)
-    return [{**run.told(), "ended": _end_of(run)} for run in runs]
-
-
-def _end_of(run: Run) -> str:
-    if run.task is None or not run.task.done() or run.task.cancelled() or run.task.exception() is not None:
-        return "running"
-    reply = run.task.result()
-    return str((reply.error or {}).get("code", reply.status)) if reply.status == "refused" else reply.status
+    return [{**run.told(), "ended": run.outcome()} for run in runs]
 
 
 # --- holds ----------------------------------------------------------------------------------------------------------

@@ -551,6 +551,19 @@ class Resume(Scoped, frozen=True, kw_only=True):
     hold_id: str | None = None
 
 
+class Frame(Record, frozen=True, kw_only=True):
+    """The next picture of a desktop: one that differs from what the caller has, or after `wait_ms` what there is."""
+
+    name: str
+    #: The `tag` of the picture, and the `state_tag` of what goes on, that the caller has.
+    after: str | None = None
+    state_after: str | None = None
+    wait_ms: int = 0
+
+    def __post_init__(self) -> None:
+        check_range("wait_ms", self.wait_ms, 0, limits.FRAME_WAIT_MS_MAX)
+
+
 class TakeDesktop(Record, frozen=True, kw_only=True):
     """A desktop to take over, and why."""
 

@@ -45,6 +45,8 @@ class Parts:
     closers: list[Callable[[], Awaitable[None]]] = field(default_factory=list)
     sessions: dict[str, Session] = field(default_factory=dict)
     brakes: Brakes = field(default_factory=Brakes)
+    #: What people who watch were shown last, by desktop (runtime/frames.py).
+    views: dict[str, Any] = field(default_factory=dict)
     #: Tells whoever listens on the control socket; set by the host.
     publish: Callable[[str, dict[str, Any]], None] = lambda _kind, _value: None
     #: Set when an operator asks the daemon to stop.

@@ -121,6 +121,17 @@ class Run:
             "desktop": self.session.desktop,
         }
 
+    def outcome(self) -> str:
+        """Return how it ended: the kind of its terminal, or why it was refused; `running` where it has not."""
+        if self.task is None or not self.task.done() or self.task.cancelled() or self.task.exception() is not None:
+            return "running"
+        reply = self.task.result()
+        return str((reply.error or {}).get("code", "refused")) if reply.status == "refused" else reply.status
+
+    def past(self) -> dict[str, Any]:
+        """Return what people are told of it once it has ended."""
+        return {**self.told(), "ended": self.outcome(), "started_at_ms": self.started_wall_ms}
+
     def check_time(self, now_ms: int) -> None:
         """Refuse to go on once cancelled or late; cancellation beats expiry.
 

@@ -62,6 +62,8 @@ CONTROL_READS: Final = frozenset(
         "secrets",
         "secrets.test",
         "holds",
+        "now",
+        "watch.frame",
         "console",
     }
 )
