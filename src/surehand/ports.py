@@ -56,13 +56,13 @@ class Journal(Protocol):
         A claim counts as the end of its stream until it is released or has its terminal, whatever else follows it.
         """
 
-    async def read(self, *, after_seq: int = 0, limit: int = 1000) -> list[Event]:
     async def latest(self, prefix: str, *, before_seq: int | None = None, limit: int = 100) -> list[tuple[str, int]]:
         """Return streams whose names begin so with the number of their last event, newest first.
 
         `before_seq` is exclusive. Costs what it returns and what lies between, not the length of the log.
         """
 
+    async def read(self, *, after_seq: int = 0, limit: int = 1000) -> list[Event]:
         """Return events of the whole log in order, each verified as it is read."""
 
     async def head(self) -> tuple[int, str]:

@@ -289,7 +289,7 @@ CONTROL: Final[dict[str, tuple[type[Any], Method]]] = {
     "pause": (p.Pause, halting.pause),
     "resume": (p.Resume, halting.resume),
     "holds": (p.Nothing, halting.holds),
-    "now": (p.Nothing, frames.now),
+    "watch.now": (p.Nothing, frames.now),
     "watch.frame": (p.Frame, frames.frame),
     "take": (p.TakeDesktop, halting.take),
     "hand_back": (p.DesktopName, halting.hand_back),

@@ -179,6 +179,7 @@ class Run:
                 reconciles=self.request.reconciles,
                 approval_id=self.approval_id,
                 standing=self.standing,
+                categories=self.categories(),
             )
         )
         return claimed
@@ -190,7 +191,6 @@ class Run:
             "meaning": self.meaning,
             "policy_generation": policy_generation,
             "decision": {"outcome": decision.outcome, "rule": decision.rule, "reason": decision.reason},
-                categories=self.categories(),
             **({} if self.salt is None else {"salt": self.salt}),
         }
 
@@ -205,6 +205,7 @@ class Run:
             "effect": self.effect,
             "app": self.aim.app,
             "place": self.aim.place,
+            "categories": list(self.categories()),
         }
         return {name: value for name, value in facts.items() if value}
 
@@ -216,7 +217,6 @@ class Run:
             action_hash=self.action_hash,
             action=self.effect,
             principal=self.principal,
-            "categories": list(self.categories()),
             started_at_ms=self.started_wall_ms,
             finished_at_ms=finished_wall_ms,
             backend=backend,

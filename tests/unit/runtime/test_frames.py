@@ -153,7 +153,7 @@ async def test_what_goes_on_says_where_the_agent_aims_and_how_it_ended(seen: See
 async def test_the_overview_names_agents_and_what_holds_them(seen: Seen) -> None:
     seen.agent.client["name"] = BIDI
     await seen.control("pause", desktop="memory")
-    (desk,) = (await seen.control("now"))["desktops"]
+    (desk,) = (await seen.control("watch.now"))["desktops"]
     (one,) = desk["agents"]
     assert (one["session"], one["held"]) == (seen.agent.label, "paused")
     assert not any(character in one["client"] for character in "\u202e\x1b\n")
@@ -204,7 +204,7 @@ async def test_bounds_of_what_is_asked(seen: Seen) -> None:
         await seen.frame(wait_ms=limits.FRAME_WAIT_MS_MAX + 1)
     with pytest.raises(InvalidRequest):
         await seen.control("watch.frame", name="elsewhere")
-    assert not AGENT_METHODS & {"watch.frame", "now"}
+    assert not AGENT_METHODS & {"watch.frame", "watch.now"}
 
 
 async def test_only_the_last_operations_are_kept(seen: Seen) -> None:

@@ -62,7 +62,7 @@ CONTROL_READS: Final = frozenset(
         "secrets",
         "secrets.test",
         "holds",
-        "now",
+        "watch.now",
         "watch.frame",
         "console",
     }
