@@ -200,6 +200,31 @@ HUMAN_WAIT_MS_DEFAULT: Final = 45_000  # below the minute after which many clien
 HUMAN_WINDOWS_MAX: Final = 8  # windows whose text comes with a hand-back
 
 # --- watching (spec §11) --------------------------------------------------------------------------------------
+# --- the console page (spec §11.5) ----------------------------------------------------------------------------
+CONSOLE_LINK_MS_MAX: Final = 120_000  # a link that nobody opened by then is no longer worth stealing
+CONSOLE_SESSION_MS_MAX: Final = 12 * 3_600_000  # a working day; then the operator's terminal is asked again
+CONSOLE_IDLE_MS_MAX: Final = 3_600_000  # a browser that was left open somewhere asks for nothing
+CONSOLE_SESSIONS_MAX: Final = 8  # browsers of one operator; one more ends the oldest
+CONSOLE_HEAD_BYTES_MAX: Final = 16 * 1024  # a request's line and headers
+CONSOLE_BODY_BYTES_MAX: Final = 64 * 1024  # a form; its longest field is a reason
+CONSOLE_FIELDS_MAX: Final = 64  # fields of one form
+CONSOLE_CONNECTIONS_MAX: Final = 128  # a browser opens six
+CONSOLE_PIDS_MAX: Final = 64  # processes that show the page
+CONSOLE_STREAMS_MAX: Final = 16  # streams of events of one browser; its tabs share one
+CONSOLE_EVENTS_MAX: Final = 256  # told and not yet taken by one stream; beyond it the page looks again
+CONSOLE_PULSE_MS: Final = 15_000  # a silent stream says that it lives this often
+CONSOLE_ROWS_MAX: Final = 50  # rows of one page of a list
+CONSOLE_TRIES_MAX: Final = 5  # wrong passphrases in a row, before a pause; guessing must not be free
+CONSOLE_PAUSE_MS: Final = 30_000
+CONSOLE_DAEMON_MS_MAX: Final = 5_000  # a page waits this long for the daemon, then says that it does not answer
+CONSOLE_HEAD_MS_MAX: Final = 10_000  # a connection that asks for nothing
+CONSOLE_READ_MS_MIN: Final = 400  # a question stood for so long before it is answered: nobody reads faster
+CONSOLE_SHOWN_MAX: Final = 1_024  # questions of which is remembered when a browser was shown them
+CONSOLE_USES_DEFAULT: Final = 20  # of leave that comes with a yes
+CONSOLE_MINUTES_DEFAULT: Final = 30
+CONSOLE_MINUTES_MAX: Final = 24 * 60  # a day, as the daemon takes it
+CONSOLE_ANSWERED_MAX: Final = 256  # answers of one browser that a form sent twice is told of again
+
 WATCHES_MAX: Final = 4  # watches of one session
 WATCH_SURFACES_MAX: Final = 16  # windows of one watch
 WATCH_SCENE_MS_MIN: Final = 250  # between two events about one window; what happens in between is one event
@@ -220,25 +245,6 @@ USE_KEYS_MAX: Final = 16  # keys one append may consume
 USE_KEY_CHARS_MAX: Final = 320
 JOURNAL_READ_EVENTS_MAX: Final = 10_000  # events of one page, whatever the caller asks for
 JOURNAL_READ_BYTES_MAX: Final = 32 * 1024 * 1024  # a page ends early here
-# --- the console page (spec §11.5) ----------------------------------------------------------------------------
-CONSOLE_LINK_MS_MAX: Final = 120_000  # a link that nobody opened by then is no longer worth stealing
-CONSOLE_SESSION_MS_MAX: Final = 12 * 3_600_000  # a working day; then the operator's terminal is asked again
-CONSOLE_IDLE_MS_MAX: Final = 3_600_000  # a browser that was left open somewhere asks for nothing
-CONSOLE_SESSIONS_MAX: Final = 8  # browsers of one operator; one more ends the oldest
-CONSOLE_HEAD_BYTES_MAX: Final = 16 * 1024  # a request's line and headers
-CONSOLE_BODY_BYTES_MAX: Final = 64 * 1024  # a form; its longest field is a reason
-CONSOLE_FIELDS_MAX: Final = 64  # fields of one form
-CONSOLE_CONNECTIONS_MAX: Final = 128  # a browser opens six
-CONSOLE_PIDS_MAX: Final = 64  # processes that show the page
-CONSOLE_STREAMS_MAX: Final = 16  # streams of events of one browser; its tabs share one
-CONSOLE_EVENTS_MAX: Final = 256  # told and not yet taken by one stream; beyond it the page looks again
-CONSOLE_PULSE_MS: Final = 15_000  # a silent stream says that it lives this often
-CONSOLE_ROWS_MAX: Final = 50  # rows of one page of a list
-CONSOLE_TRIES_MAX: Final = 5  # wrong passphrases in a row, before a pause; guessing must not be free
-CONSOLE_PAUSE_MS: Final = 30_000
-CONSOLE_DAEMON_MS_MAX: Final = 5_000  # a page waits this long for the daemon, then says that it does not answer
-CONSOLE_ANSWERED_MAX: Final = 256  # answers of one browser that a form sent twice is told of again
-
 JOURNAL_INLINE_EVENTS: Final = 64  # a stream's first events are read without a thread hop; it costs under 1 ms
 STREAM_VERSIONS_CACHED: Final = 1_024  # above what is in flight; an older stream's end costs one look at its row
 JOURNAL_CHECKPOINT_PAGES: Final = 4_000  # 16 MB of write-ahead log between two moves into the file

@@ -16,7 +16,7 @@ import typer
 
 from surehand.cli.keys import KeysOption, approver_key
 from surehand.cli.output import Line, out, table
-from surehand.client.control import Control, Signer
+from surehand.client.control import Control, Signer, leave_of
 from surehand.errors import InvalidRequest
 from surehand.model.approval import PendingApproval, crop_hash
 from surehand.model.authority import StandingGrant
@@ -153,31 +153,6 @@ def answered(
         found["standing"] = grant.grant_id
         said += f"; {grant.uses_max} uses, taken back with `surehand standing revoke {grant.grant_id}`"
     return found, said
-
-
-def leave_of(pending: PendingApproval, approver: str, uses: int, minutes: int) -> StandingGrant:
-    """Return leave for more of exactly what a question shows.
-
-    Raises:
-        InvalidRequest: no leave can be given for it.
-    """
-    shown = pending.presentation
-    if shown.risk == "destructive":
-        raise InvalidRequest("what is consequential is asked about each time", fix="approve it once")
-    return convert(
-        StandingGrant,
-        {
-            "grant_id": f"sg-{uuid.uuid4().hex[:12]}",
-            "principal": shown.principal,
-            "app": shown.app,
-            "place": shown.place,
-            "actions": [shown.action],
-            "risk_max": shown.risk,
-            "uses_max": uses,
-            "expires_at_ms": time.time_ns() // 1_000_000 + minutes * 60_000,
-            "issued_by": approver,
-        },
-    )
 
 
 def _confirm(pending: PendingApproval) -> None:

@@ -21,10 +21,10 @@ from typing import Final
 
 import typer
 
-from surehand.cli.approving import AsOption, answered, leave_of, shown
+from surehand.cli.approving import AsOption, answered, shown
 from surehand.cli.keys import KeysOption, approver_key
 from surehand.cli.output import out
-from surehand.client.control import Control
+from surehand.client.control import Control, leave_of
 from surehand.errors import InvalidRequest, SurehandError, Unavailable
 from surehand.model.approval import PendingApproval
 

@@ -7,6 +7,7 @@ taken from the daemon's word for it.
 from __future__ import annotations
 
 import time
+import uuid
 from types import TracebackType
 from typing import Any, Literal, Protocol, Self
 
@@ -19,6 +20,7 @@ from surehand.client.session import Session
 from surehand.client.wire import OnEvent
 from surehand.core.approval import answer_message, presentation_hash
 from surehand.core.approvers import standing_message
+from surehand.errors import InvalidRequest
 from surehand.model.approval import ApprovalAnswer, PendingApproval
 from surehand.model.authority import StandingGrant
 from surehand.model.record import convert, to_value
@@ -146,4 +148,29 @@ def unsigned_answer(
         reason=reason[: limits.REASON_CHARS_MAX],
         standing=standing,
         signature="",
+    )
+
+
+def leave_of(pending: PendingApproval, approver: str, uses: int, minutes: int) -> StandingGrant:
+    """Return leave for more of exactly what a question shows.
+
+    Raises:
+        InvalidRequest: no leave can be given for it.
+    """
+    shown = pending.presentation
+    if shown.risk == "destructive":
+        raise InvalidRequest("what is consequential is asked about each time", fix="approve it once")
+    return convert(
+        StandingGrant,
+        {
+            "grant_id": f"sg-{uuid.uuid4().hex[:12]}",
+            "principal": shown.principal,
+            "app": shown.app,
+            "place": shown.place,
+            "actions": [shown.action],
+            "risk_max": shown.risk,
+            "uses_max": uses,
+            "expires_at_ms": time.time_ns() // 1_000_000 + minutes * 60_000,
+            "issued_by": approver,
+        },
     )

@@ -25,7 +25,7 @@ class Connection(H11Protocol):
         super().connection_made(transport)
         theirs, ours = (Address(*transport.get_extra_info(name)[:2]) for name in ("peername", "sockname"))
         self.app_state: dict[str, Any] = {**self.app_state, "peer": peer_of(theirs, ours)}
-        self._closing = self.loop.call_later(limits.MCP_HEAD_MS_MAX / 1000, transport.abort)
+        self._closing = self.loop.call_later(limits.CONSOLE_HEAD_MS_MAX / 1000, transport.abort)
 
     def handle_events(self) -> None:
         """Let it live once a request is there; from then on the server library watches it."""

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, Protocol
 
 from surehand import limits
-from surehand.client.control import signed_answer
+from surehand.client.control import leave_of, signed_answer
 from surehand.errors import AuthorityDenied, InvalidRequest, SurehandError
 from surehand.model.approval import ApprovalAnswer, PendingApproval
 from surehand.model.authority import StandingGrant
@@ -31,12 +31,17 @@ PASSPHRASE_FIELD: Final = "passphrase"  # noqa: S105 - its name
 
 
 class Offer(Record, frozen=True, kw_only=True):
-    """One credential that a form may use. `value` is what the form sends of it; `facts` are its template's own."""
+    """One credential that a form may use: what the form sends of it, and what it is called.
+
+    `note` says what it is, or cannot do; `facts` are its template's own. What takes a script to use is chosen by one.
+    """
 
     kind: str
     value: str
     approver: str
     label: str
+    note: str = ""
+    needs_script: bool = False
     facts: dict[str, Any] = {}
 
 
@@ -45,7 +50,16 @@ class Said(Record, frozen=True, kw_only=True):
 
     answer: Word
     reason: str = ""
-    standing: StandingGrant | None = None
+    #: Leave for so many more uses of the same, and for how many minutes.
+    leave: tuple[int, int] | None = None
+
+    def standing(self, pending: PendingApproval, approver: str) -> StandingGrant | None:
+        """Return the leave that comes with the answer.
+
+        Raises:
+            InvalidRequest: none can be given for it.
+        """
+        return None if self.leave is None else leave_of(pending, approver, *self.leave)
 
 
 class Kind(Protocol):
@@ -63,7 +77,7 @@ class Kind(Protocol):
 
         Args:
             pending: The question as it was shown.
-            said: The person's word. Leave that comes with it names its approver as `standing.issued_by`.
+            said: The person's word.
             value: Of the chosen offer.
             fields: The form.
 
@@ -97,9 +111,15 @@ class Keys:
         for one in store.approvers():
             if self._approver in {None, one.approver}:
                 sealed = store.behind_passphrase(one.approver)
-                facts = {"passphrase": sealed, "key_id": one.key_id}
                 found.append(
-                    Offer(kind=self.name, value=one.approver, approver=one.approver, label=one.approver, facts=facts)
+                    Offer(
+                        kind=self.name,
+                        value=one.approver,
+                        approver=one.approver,
+                        label=f"{one.approver}, key {one.key_id}",
+                        note="" if sealed else "without a passphrase: no yes to what is consequential",
+                        facts={"passphrase": sealed},
+                    )
                 )
         return found
 
@@ -121,7 +141,8 @@ class Keys:
                     self._wrong, self._closed_until = 0, self._now() + limits.CONSOLE_PAUSE_MS / 1000
                 raise
             self._wrong = 0
-        return signed_answer(pending, said.answer, approver=value, key=key, reason=said.reason, standing=said.standing)
+        standing = said.standing(pending, value)
+        return signed_answer(pending, said.answer, approver=value, key=key, reason=said.reason, standing=standing)
 
     def _key(self, approver: str, passphrase: str) -> SigningKey:
         store = KeyStore.open(self._folder)

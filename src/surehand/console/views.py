@@ -128,6 +128,14 @@ def time_left(until_ms: int) -> str:
     return f"{seconds // 60}:{seconds % 60:02}"
 
 
+def ago(at_ms: int) -> str:
+    """Return how long ago that was, in words."""
+    minutes = max(0, now_ms() - at_ms) // 60_000
+    if minutes < 1:
+        return "just now"
+    return f"{minutes} min ago" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min ago"
+
+
 def _environment() -> Environment:
     made = Environment(
         loader=FileSystemLoader(_HERE / "templates"),
@@ -136,7 +144,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters.update(shown=lambda value: visible(str(value)), left=time_left)
+    made.filters.update(shown=lambda value: visible(str(value)), left=time_left, ago=ago)
     return made
 
 

@@ -1,79 +1,249 @@
-"""The page of approvals: what waits for a person."""
+"""The page of approvals: what waits, one question as it is signed, and the answer.
+
+Guarantees (spec §6.4):
+- An answer is signed for the record that this browser was shown, recomputed here; a question that changed since, that
+  was never shown, or that stood for less than `CONSOLE_READ_MS_MIN`, is not answered.
+- A form that is sent twice is answered once; whoever sent it again is told what became of it.
+- Nothing counts that the daemon has not taken.
+"""
 
 from __future__ import annotations
 
-from typing import Any, Final
+import asyncio
+from collections import OrderedDict
+from typing import Any, Final, NamedTuple
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from surehand import limits
-from surehand.console.views import console, render, session
-from surehand.errors import SurehandError
+from surehand.console import question
+from surehand.console.credentials import CREDENTIAL_FIELD, Said
+from surehand.console.door import Session
+from surehand.console.views import console, form, now_ms, render, see, session
+from surehand.core.approval import presentation_hash
+from surehand.errors import AuthorityDenied, Conflict, InvalidRequest, SurehandError
 from surehand.model.approval import PendingApproval
-from surehand.model.record import convert
+from surehand.model.record import convert, to_value
 
 TITLE: Final = "Approvals"
 PATH: Final = "/approvals"
 
-_VERBS: Final = {
-    "batch": "Carry out",
-    "process.run": "Run",
-    "desktop.invoke": "Press",
-    "desktop.set_value": "Fill in",
-    "desktop.type_text": "Type into",
+_SAID: Final = {"approve": "Approved", "while": "Approved for a while", "deny": "Denied"}
+#: How an end is told; the rest is told as it is called.
+_ENDS: Final = {
+    "unanswered": "nobody answered in time",
+    "used": "approved, and done",
+    "changed": "changed, and asked anew",
+    "withdrawn": "taken back",
+    "pending": "waits for an answer",
 }
-_TONES: Final = {"destructive": "bad", "external": "warn"}
+
+
+class _Shown(NamedTuple):
+    """When this browser was first shown a question, and which record."""
+
+    at_ms: int
+    presentation_hash: str
+
+
+class _Memory:
+    """What is remembered of one browser: what it was shown, and what it answered."""
+
+    def __init__(self) -> None:
+        self.shown: OrderedDict[str, _Shown] = OrderedDict()
+        #: What became of an answer, by question and credential.
+        self.answered: OrderedDict[tuple[str, str], dict[str, str]] = OrderedDict()
+        #: One answer at a time: the second of a form sent twice finds what became of the first.
+        self.answering = asyncio.Lock()
+        self.flash: dict[str, str] | None = None
+
+    def show(self, pending: PendingApproval) -> None:
+        """Note that a question is shown now, unless this very record was before."""
+        wanted = presentation_hash(pending.presentation)
+        known = self.shown.get(pending.approval_id)
+        if known is None or known.presentation_hash != wanted:
+            self.shown[pending.approval_id] = _Shown(now_ms(), wanted)
+        while len(self.shown) > limits.CONSOLE_SHOWN_MAX:
+            self.shown.popitem(last=False)
+
+    def note(self, key: tuple[str, str], told: dict[str, str]) -> None:
+        """Keep what became of an answer."""
+        self.answered[key] = told
+        while len(self.answered) > limits.CONSOLE_ANSWERED_MAX:
+            self.answered.popitem(last=False)
+
+
+def _memory(who: Session) -> _Memory:
+    found: _Memory = who.kept.setdefault(PATH, _Memory())
+    return found
+
+
+# --- the list --------------------------------------------------------------------------------------------------
 
 
 async def listed(request: Request) -> Response:
-    """Show what waits, oldest first, a page at a time."""
+    """Show what waits, oldest first, a page at a time, and below it what nobody answered."""
+    after = request.query_params.get("after", "")
+    memory = _memory(session(request))
+    rows: list[dict[str, Any]] | None = None
+    ended: list[dict[str, Any]] = []
+    found: dict[str, Any] = {"total": 0, "next": None}
     try:
-        pending = (await console(request).daemon.call("approvals"))["pending"]
-    except SurehandError:
-        pending = None
-    number = _number(request.query_params.get("page", "1"))
-    rows, last = None, 1
-    if pending is not None:
-        last = max(1, -(-len(pending) // limits.CONSOLE_ROWS_MAX))
-        number = min(number, last)
-        first = (number - 1) * limits.CONSOLE_ROWS_MAX
-        rows = [row(convert(PendingApproval, one)) for one in pending[first : first + limits.CONSOLE_ROWS_MAX]]
+        wanted = {"limit": limits.CONSOLE_ROWS_MAX, **({"after": after} if after else {})}
+        found = await console(request).daemon.call("approvals", wanted)
+        rows = [question.summary(convert(PendingApproval, one)) for one in found["pending"]]
+        ends = (await console(request).daemon.call("approvals.ended", {}))["ended"]
+        ended = [_end(one) for one in ends if one["status"] == "unanswered"]
+    except SurehandError as error:
+        if after and isinstance(error, InvalidRequest):
+            return see(PATH)  # the question that the page began after is gone
+    flash, memory.flash = memory.flash, None
     return await render(
         request,
         "approvals.html",
         rows=rows,
-        total=len(pending or ()),
-        number=number,
-        first=(number - 1) * limits.CONSOLE_ROWS_MAX + 1,
-        last_page=last,
-        flash=session(request).kept.pop("flash", None),
+        ended=ended,
+        total=found["total"],
+        after=after,
+        following=found["next"],
+        flash=flash,
     )
 
 
-def _number(text: str) -> int:
-    return int(text) if text.isascii() and text.isdecimal() and 0 < len(text) < 7 and int(text) else 1
+def _end(one: dict[str, Any]) -> dict[str, Any]:
+    shown = {**one, "verb": question.verb(one["action"]), "tone": question.tone(one["risk"])}
+    return {**shown, "said": _ENDS.get(one["status"], one["status"])}
 
 
-def row(pending: PendingApproval) -> dict[str, Any]:
-    """Return what the list shows of a question."""
-    shown = pending.presentation
-    return {
-        "approval_id": pending.approval_id,
-        "path": f"{PATH}/{pending.approval_id}",
-        "verb": _VERBS.get(shown.action, shown.action),
-        "element": shown.element or shown.context,
-        "app": shown.app,
-        "place": shown.place,
-        "principal": shown.principal,
-        "risk": shown.risk,
-        "tone": _TONES.get(shown.risk, ""),
-        "categories": shown.categories,
-        "needed": pending.needed,
-        "changed": pending.replaces is not None,
-        "expires_at_ms": pending.expires_at_ms,
-    }
+# --- one question ----------------------------------------------------------------------------------------------
 
 
-ROUTES: Final[tuple[BaseRoute, ...]] = (Route(PATH, listed),)
+async def shown(request: Request) -> Response:
+    """Show one question, whole."""
+    return await _page(request, {})
+
+
+async def _page(request: Request, said: dict[str, str], error: SurehandError | None = None) -> Response:
+    """Show a question with what was typed, but for a passphrase, and with what was wrong."""
+    shared, memory = console(request), _memory(session(request))
+    found = await shared.daemon.call("approvals.show", {"approval_id": request.path_params["approval_id"]})
+    pending = None if found["pending"] is None else convert(PendingApproval, found["pending"])
+    context: dict[str, Any] = {"stands": found["stands"], "approvers": found["approvers"], "error": error, "said": said}
+    context["mine"] = [told for (approval_id, _), told in memory.answered.items() if approval_id == _id(request)]
+    context["how"] = _ENDS.get(found["stands"]["status"], found["stands"]["status"])
+    status = 200 if error is None else 403 if isinstance(error, AuthorityDenied) else 409
+    if pending is None:
+        return await render(request, "approval_over.html", status=status, **context)
+    memory.show(pending)
+    kinds, what = await shared.credentials.offers(pending), pending.presentation
+    return await render(
+        request,
+        "approval.html",
+        status=status,
+        pending=pending,
+        is_open=found["stands"]["status"] == "pending",
+        summary=question.summary(pending),
+        lines=question.lines(what),
+        steps=question.steps(what),
+        record=question.record(what),
+        kinds=kinds,
+        offers=[offer for _, offers in kinds for offer in offers],
+        why_not=question.why_not_for_a_while(pending),
+        uses=said.get("uses", str(limits.CONSOLE_USES_DEFAULT)),
+        minutes=said.get("minutes", str(limits.CONSOLE_MINUTES_DEFAULT)),
+        chosen=said.get(CREDENTIAL_FIELD, ""),
+        reason_max=limits.REASON_CHARS_MAX,
+        **context,
+    )
+
+
+def _id(request: Request) -> str:
+    found: str = request.path_params["approval_id"]
+    return found
+
+
+# --- the answer ------------------------------------------------------------------------------------------------
+
+
+async def answered(request: Request) -> Response:
+    """Sign and give an answer."""
+    said, memory = form(request), _memory(session(request))
+    key = (_id(request), said.get(CREDENTIAL_FIELD, ""))
+    async with memory.answering:
+        if key in memory.answered:
+            return await _page(request, {}, Conflict(f"you answered this before: {memory.answered[key]['text']}"))
+        try:
+            told = await _answer(request, said, memory)
+        except SurehandError as error:
+            return await _page(request, said, error)
+        memory.note(key, told)
+    memory.flash = told
+    return see(PATH)
+
+
+async def _answer(request: Request, said: dict[str, str], memory: _Memory) -> dict[str, str]:
+    word = _word(said)
+    shared = console(request)
+    found = await shared.daemon.call("approvals.show", {"approval_id": _id(request)})
+    if found["pending"] is None:
+        raise Conflict(f"this question is over: {_ENDS.get(found['stands']['status'], found['stands']['status'])}")
+    pending = convert(PendingApproval, found["pending"])
+    _check_shown(pending, said, memory)
+    signed = await shared.credentials.sign(pending, word, said)
+    state = (await shared.daemon.call("answer", {"answer": to_value(signed)}))["state"]
+    what = f"{question.verb(pending.presentation.action)} {question.about(pending.presentation)}"
+    text = f"{_SAID[said['answer']]}, as {signed.approver}: {what}"
+    if state == "waiting":
+        text += f". Your yes counts; {pending.needed} people are needed"
+    if signed.standing is not None:
+        text += f". {signed.standing.uses_max} more uses, for {said['minutes']} minutes"
+    return {"text": text, "tone": "warn" if state == "waiting" else "bad" if word.answer == "deny" else "good"}
+
+
+def _check_shown(pending: PendingApproval, said: dict[str, str], memory: _Memory) -> None:
+    """Refuse an answer to anything but what this browser was shown, for long enough to be read.
+
+    Raises:
+        Conflict: naming what is otherwise; the question stays open.
+    """
+    wanted = presentation_hash(pending.presentation)
+    known = memory.shown.get(pending.approval_id)
+    if known is None or known.presentation_hash != wanted or said.get("hash") != wanted:
+        raise Conflict("this is not what you were shown before", fix="read it as it is now, then answer")
+    if now_ms() - known.at_ms < limits.CONSOLE_READ_MS_MIN:
+        raise Conflict("the answer came before this could be read", fix="read it, then answer again")
+
+
+def _word(said: dict[str, str]) -> Said:
+    """Return what the form says.
+
+    Raises:
+        InvalidRequest: it says nothing that can be taken.
+    """
+    answer = said.get("answer", "")
+    if answer not in _SAID:
+        raise InvalidRequest("neither a yes nor a no was given")
+    reason = said.get("reason", "")
+    if len(reason) > limits.REASON_CHARS_MAX:
+        raise InvalidRequest(f"a reason has at most {limits.REASON_CHARS_MAX} characters")
+    if answer != "while":
+        return Said(answer="deny" if answer == "deny" else "approve", reason=reason)
+    uses = _number("uses", said, limits.STANDING_USES_MAX)
+    minutes = _number("minutes", said, limits.CONSOLE_MINUTES_MAX)
+    return Said(answer="approve", reason=reason, leave=(uses, minutes))
+
+
+def _number(name: str, said: dict[str, str], most: int) -> int:
+    text = said.get(name, "").strip()
+    if not (text.isascii() and text.isdecimal() and len(text) < 9 and 1 <= int(text) <= most):
+        raise InvalidRequest(f"{name}: a whole number from 1 to {most} is needed")
+    return int(text)
+
+
+ROUTES: Final[tuple[BaseRoute, ...]] = (
+    Route(PATH, listed),
+    Route(f"{PATH}/{{approval_id}}", shown, methods=["GET"]),
+    Route(f"{PATH}/{{approval_id}}", answered, methods=["POST"]),
+)
