@@ -170,8 +170,9 @@ class Guard:
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
             return
-        if scope["type"] != "http":
-            return  # no page speaks over a WebSocket
+        if scope["type"] != "http":  # no page speaks over a WebSocket
+            await send({"type": "websocket.close", "code": 1008})
+            return
         # Only what is shown as text is sent with the checks' own headers; nothing of a page comes before them.
         sending = _with_headers(send)
         state: dict[str, Any] = scope.setdefault("state", {})
