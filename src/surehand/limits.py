@@ -93,6 +93,8 @@ RENDER_TOKENS_MAX: Final = 100_000  # more than the bytes that fit
 #: what they are in is out of sight itself.
 RENDER_UNSEEN: Final = (24, 8, 4)
 RENDER_UNSEEN_DEEP: Final = (12, 6, 2)
+#: The same of a list in a window in which nothing has a place, so that nobody can tell what is in sight.
+RENDER_PLACELESS: Final = (60, 40, 8)
 
 # --- settle and wait (spec §8.6) ------------------------------------------------------------------------------
 SETTLE_MIN_MS: Final = 75

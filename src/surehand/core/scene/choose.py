@@ -1,9 +1,10 @@
 """Which of the elements that the text form could show it does show, and in which order they are worth their tokens.
 
 What is out of sight in long runs is left out but for its ends: of a list scrolled to its middle, what is on the screen
-and a few rows before and after it stay. Under a budget the focus and what is around it come first, and dialogs; then
-what can be acted upon, as it stands in the document; then texts; then what is out of sight. An element brings along
-those around it. Promises that the order depends on the scene alone, so a larger budget never shows less.
+and a few rows before and after it stay. Where nothing in a window has a place, nobody can tell what of a list is in
+sight, and long ones are cut in the same way. Under a budget the focus and what is around it come first, and dialogs;
+then what can be acted upon, as it stands in the document; then texts; then what is out of sight. An element brings
+along those around it. Promises that the order depends on the scene alone, so a larger budget never shows less.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from surehand.model.scene import Node, Scene, Tree
 _DIALOG_ROLES: Final = frozenset({"alert", "dialog"})
 #: What a person would look for even out of sight.
 _NOTABLE_STATES: Final = frozenset({"focused", "selected"})
+_LIST_ROLES: Final = frozenset({"list", "table", "tree"})
 _POPPING_ROLES: Final = frozenset({"combobox", "menu", "menubar", "menuitem"})
 #: Left, top, right, bottom.
 _Clip = tuple[int, int, int, int]
@@ -36,11 +38,19 @@ _NEAR: Final = 8
 
 def windowed(scene: Scene, shown: Shown) -> list[int]:
     """Return which of the shown elements stay, by their places in `shown`, when long runs out of sight are cut."""
-    unseen = unseen_in(scene.tree)
+    nodes, unseen = scene.tree.nodes, unseen_in(scene.tree)
+    placeless = len(nodes) > limits.RENDER_PLACELESS[0] and all(node.bounds is None for node in nodes[1:])
     left_out: set[int] = set()
-    for over, units in _units(scene, shown) if unseen else ():
-        most, first, last = limits.RENDER_UNSEEN_DEEP if over in unseen else limits.RENDER_UNSEEN
-        for run in _runs_unseen(scene, shown, units, unseen):
+    for over, units in _units(scene, shown) if unseen or placeless else ():
+        cut, among = limits.RENDER_UNSEEN_DEEP if over in unseen else limits.RENDER_UNSEEN, unseen
+        if (
+            placeless
+            and nodes[over].role in _LIST_ROLES
+            and unseen.isdisjoint(shown.places[which] for which in units[:-1])
+        ):
+            cut, among = limits.RENDER_PLACELESS, frozenset(range(len(nodes)))
+        most, first, last = cut
+        for run in _runs_unseen(scene, shown, units, among):
             if len(run) > most:
                 left_out.update(range(run[first], run[-last]))
     return [which for which in range(len(shown.places)) if which not in left_out]

@@ -368,6 +368,22 @@ def test_of_a_long_run_out_of_sight_the_ends_are_shown_and_the_rest_is_counted(c
         assert rendering.lines[10].endswith(f'"7" hidden … {left_out} more elements: use query or scope')
 
 
+@pytest.mark.parametrize(("count", "left_out"), [(60, 0), (61, 13), (500, 452)])
+def test_of_a_long_list_whose_items_have_no_place_the_ends_and_what_is_selected_are_shown(count, left_out):
+    def names(*, selected: bool = False, bounds=None) -> list[str]:
+        items = [El("listitem", f"{number}") for number in range(count)]
+        if selected:
+            items[50].add_states("selected")
+        rendering = render(Watcher(El("window", "W", El("list", "", *items, bounds=bounds))).observe())
+        return [line.split('"')[1] for line in rendering.lines[2:]]
+
+    every = [str(number) for number in range(count)]
+    assert names() == (every if not left_out else [*every[:40], *every[-8:]])
+    assert ("50" in names(selected=True)) is True
+    # One place tells that places are told: what has none then is no longer than it was.
+    assert names(bounds=(0, 0, 10, 10)) == every
+
+
 def test_what_its_surroundings_do_not_let_be_seen_is_out_of_sight_although_it_says_that_it_shows():
     """Qt and GTK 4 say of everything in a scrolled area that it shows."""
     rows = [El("button", f"{number}", bounds=(10, 20 * number, 80, 20)) for number in range(100)]
