@@ -12,7 +12,7 @@ from surehand.tools.tool import Answer
 from tests.unit.mcp.straight import straight
 from tests.unit.runtime.test_approvals import ASK_ALL
 
-FIELDS = 6
+FIELDS = 30
 ACT = find_tool(TOOLS, "act")
 
 
@@ -33,15 +33,16 @@ async def act(context: Context, **arguments: Any) -> Answer:
     return await call(context, ACT, {"steps": steps(), "operation_id": "form", **arguments})
 
 
-async def test_a_form_is_asked_about_once_however_many_fields_it_has_and_then_done_once() -> None:
+async def test_c48_thirty_fields_of_one_form_are_one_question_and_then_done_once() -> None:
     async with straight(form()) as (context, world):
         await call(context, find_tool(TOOLS, "list_windows"), {})
         answer = await act(context)
         assert (answer.data["status"], answer.data["not_begun"]) == ("approval_required", FIELDS + 1)
-        assert "one answer is for all 7 steps" in answer.text
+        assert "one answer is for all 31 steps" in answer.text
         assert world.app.effects == []
         (pending,) = world.approvals.pending()
         assert answer.data["approval_id"] == pending.approval_id
+        assert pending.expires_at_ms > pending.requested_at_ms
         shown = [step["element"] for step in pending.presentation.parameters["steps"]]
         assert shown == [*(f"text Field {number}" for number in range(FIELDS)), "button Send"]
         # Asked again it is the same question.
