@@ -389,6 +389,11 @@ REPORT_BYTES_MAX: Final = 8 * 1024 * 1024  # of an evidence page's records; it f
 EVIDENCE_PAYLOAD_CHARS_MAX: Final = 16_384  # of each event's payload; the journal has the rest
 
 # --- MCP (spec §11.4) -----------------------------------------------------------------------------------------
+MODEL_RESULT_BYTES_MAX: Final = 64 * 1024  # of one result that a model is shown; more fills its memory with one look
+MODEL_TURN_BYTES_MAX: Final = 256 * 1024  # of all results between two words of the person
+MODEL_RESULT_BYTES_MIN: Final = 8 * 1024  # of each one after that: a window of two hundred controls has four
+MODEL_TURN_CHARS_MAX: Final = 128  # of a turn's name, which a session remembers
+MODEL_TURN_IDLE_MS: Final = 60_000  # without a call for so long, the next one belongs to another turn
 MCP_LINE_BYTES_MAX: Final = 16 * 1024 * 1024  # one message; above what any tool takes, below a memory attack
 MCP_DRAIN_MS: Final = 500  # answers under way when the client goes; nobody may be left to read them
 MCP_CLOSE_MS: Final = 2_000  # letting go of the daemon at the end

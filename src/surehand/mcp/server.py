@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import contextlib
+import secrets
 import time
 from collections.abc import AsyncIterator
 from typing import Any, Final
@@ -23,9 +24,10 @@ from mcp.shared.exceptions import MCPError
 from surehand import limits
 from surehand.errors import SurehandError
 from surehand.mcp.resources import Resources
-from surehand.mcp.sessions import ARGUMENT, META_KEY, Found, Sessions, token_of
+from surehand.mcp.sessions import ARGUMENT, META_KEY, Found, Sessions, token_of, turn_of
 from surehand.tools.catalog import INSTRUCTIONS, UsageError, call, find_tool
 from surehand.tools.context import Progress, silent
+from surehand.tools.projection import projected
 from surehand.tools.schema import input_schema
 from surehand.tools.tool import Answer, Tool, refusal
 
@@ -81,6 +83,7 @@ def result(answer: Answer, found: Found | None = None) -> types.CallToolResult:
 
 def build(sessions: Sessions, tools: tuple[Tool, ...], version: str) -> Server[Any]:
     """Return a server of these tools over sessions."""
+    key = secrets.token_bytes(limits.SALT_BYTES)
     listed = {
         carried: types.ListToolsResult(tools=[listing(tool, carried=carried) for tool in tools])
         for carried in (False, True)
@@ -94,9 +97,12 @@ def build(sessions: Sessions, tools: tuple[Tool, ...], version: str) -> Server[A
             tool = find_tool(tools, params.name)
             arguments = dict(params.arguments or {})
             token = token_of(arguments, request.meta) if sessions.carried(request) else None
+            turn = turn_of(request.meta)
             async with sessions.use(request, token) as found, _reporting(request, tool) as progress:
                 context = found.context.for_call(request.request_id if found.ids_once else None, progress)
-                return result(await call(context, tool, arguments), found)
+                answer = await call(context, tool, arguments)
+                context.turn.begin(turn, time.monotonic_ns() // 1_000_000)
+                return result(projected(answer, context.turn, key), found)
         except UsageError as error:
             raise MCPError(types.INVALID_PARAMS, str(error)) from error
         except SurehandError as error:

@@ -24,6 +24,9 @@ from surehand.tools.context import Context
 #: Where a client that is no model may keep the token instead of spending words of the model on it.
 META_KEY: Final = "surehand/session"
 
+#: Where a client names the turn of the person it serves; see `tools.projection`.
+TURN_KEY: Final = "surehand/turn"
+
 #: What the argument is called.
 ARGUMENT: Final = "session"
 
@@ -223,3 +226,15 @@ def token_of(arguments: dict[str, Any], meta: Mapping[str, Any] | None) -> str |
     if value is not None and not isinstance(value, str):
         raise UsageError("session: must be text")
     return value
+
+
+def turn_of(meta: Mapping[str, Any] | None) -> str | None:
+    """Return the turn that a client names, if it does.
+
+    Raises:
+        UsageError: it is no short text.
+    """
+    name = None if meta is None else meta.get(TURN_KEY)
+    if name is not None and not (isinstance(name, str) and len(name) <= limits.MODEL_TURN_CHARS_MAX):
+        raise UsageError(f"{TURN_KEY}: must be text of at most {limits.MODEL_TURN_CHARS_MAX} characters")
+    return name

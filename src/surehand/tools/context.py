@@ -18,6 +18,7 @@ from surehand.client.opening import connector
 from surehand.client.session import Session
 from surehand.client.streaming import StreamingWay
 from surehand.client.wire import OnEvent
+from surehand.tools.turns import Turn
 
 #: Says how a long call goes: what is waited for, and milliseconds so far of milliseconds at most.
 Progress = Callable[[str, int, int], Awaitable[None]]
@@ -40,6 +41,7 @@ class _Seen:
         self.mark = secrets.token_hex(8)
         self.count = 0
         self.closed = False
+        self.turn = Turn()
 
 
 class Context:
@@ -92,6 +94,11 @@ class Context:
     def asked(self) -> dict[str, str]:
         """Requests to people that have not ended, by their words; a person who took over outlasts a session."""
         return self._seen.asked
+
+    @property
+    def turn(self) -> Turn:
+        """How much a model was shown since the person spoke last."""
+        return self._seen.turn
 
     @property
     def closed(self) -> bool:
