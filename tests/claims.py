@@ -139,7 +139,11 @@ CLAIMS: tuple[Claim, ...] = (
             "tests/unit/core/test_safety.py::test_a_secret_goes_into_secret_fields_only",
             "tests/unit/core/test_safety.py::test_no_rule_opens_what_the_kernel_refuses",
         ),
-        Guard(_RUNTIME + "gateway.py", "        safety.check_secret_use(run.request.action, run.aim.node)\n", ""),
+        Guard(
+            _RUNTIME + "resolve.py",
+            "        check_secret_use(request.action, aim.node, () if aim.secret is None else aim.secret.bound_to.fields)\n",
+            "",
+        ),
     ),
     Claim(
         2,

@@ -62,7 +62,7 @@ def act(  # noqa: D103, PLR0913 - its help is made below; one parameter for each
     context: ContextOption = None,
     labelled: LabelOption = None,
     query: QueryOption = None,
-    secret: Annotated[str | None, typer.Option("--secret", help="set_value: an enrolled secret by name.")] = None,
+    secret: Annotated[str | None, typer.Option("--secret", help="set_value, type_text: an enrolled secret, vault:NAME.")] = None,
     amount: Annotated[float | None, typer.Option("--amount", help="scroll: how far.")] = None,
     unit: Annotated[str | None, typer.Option("--unit", help="scroll: line, page or pixel.")] = None,
     button: Annotated[str | None, typer.Option("--button", help="click: left, middle or right.")] = None,
@@ -95,6 +95,7 @@ Actions and what they take:
 Examples:
   surehand act invoke --app mousepad --role button --name Save
   surehand act set_value "Hello, world" --app mousepad --role text
+  surehand act set_value --secret vault:mail --app evolution --role password
   surehand act toggle on --app settings --role checkbox --name "Wrap lines"
   surehand act press ctrl+s --app mousepad --role text
   surehand act launch -- mousepad notes.txt

@@ -28,6 +28,8 @@ from surehand.cli import (
     operating,
     policies,
     requesting,
+    secrets,
+    separating,
     stopping,
     watching,
 )
@@ -79,6 +81,7 @@ def build() -> typer.Typer:
         ("budgets", "What agents have spent of their budgets, and leave to go on.", budgets.COMMANDS),
         ("audit", "The evidence: verify it, show it, make a page of it.", auditing.COMMANDS),
         ("keys", "Keys: which there are, and an approver's own.", keys.COMMANDS),
+        ("secret", "Secrets that agents enter by reference and never see.", secrets.COMMANDS),
         ("policy", "What agents may do: write it, check it, try it, ask why.", policies.COMMANDS),
     ):
         group = typer.Typer(help=about, short_help=about, no_args_is_help=True, rich_markup_mode=None, epilog=_EPILOG)

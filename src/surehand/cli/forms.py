@@ -99,7 +99,7 @@ FORMS: Final[dict[str, Form]] = {
     "scroll_into_view": Form("", _none),
     "click": Form("", _none, _POINTER),
     "hover": Form("", _none),
-    "type_text": Form("TEXT", _one("text"), frozenset({"clear", "submit"}), aim="window"),
+    "type_text": Form("TEXT", _perhaps("text"), frozenset({"clear", "secret", "submit"}), aim="window"),
     "press": Form("CHORD…", _chords, aim="window"),
     "paste": Form("TEXT", _one("text"), aim="window"),
     "window": Form("focus|close|minimize|maximize|cycle|move X Y|resize W H", _window, aim="window"),

@@ -42,8 +42,15 @@ class Verbs(abc.ABC, Generic[R]):
         return self._start({"kind": "set_value", "value": str(value)}, options)
 
     def set_secret(self, secret_ref: str, **options: Unpack[ActOptions]) -> R:
-        """Fill a secret field from an enrolled reference; the secret itself never passes through here."""
+        """Fill a secret field from an enrolled reference, `vault:NAME`; the secret itself never passes through here."""
         return self._start({"kind": "set_value", "secret_ref": secret_ref}, options)
+
+    def type_secret(
+        self, secret_ref: str, *, clear: bool = False, submit: bool = False, **options: Unpack[ActOptions]
+    ) -> R:
+        """Type an enrolled secret into a secret field that takes no value. Prefer `set_secret`."""
+        action = {"kind": "type_text", "secret_ref": secret_ref, "clear": clear, "submit": submit}
+        return self._start(action, options)
 
     def toggle(self, to: bool, **options: Unpack[ActOptions]) -> R:
         """Bring a check box, radio button or switch to this state."""

@@ -334,7 +334,6 @@ class Gateway:
 
     async def _first_fence(self, run: Run) -> None:
         await self._fence(run)
-        safety.check_secret_use(run.request.action, run.aim.node, run.aim.fields)
         run.step(_H.FENCE_HELD)
 
     async def _fence(self, run: Run) -> None:

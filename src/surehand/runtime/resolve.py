@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from surehand.core.safety import check_secret_use
 from surehand.core.scene.fence import (
     behind_modal,
     blocking_modal,
@@ -34,7 +35,7 @@ from surehand.errors import (
 from surehand.model.actions import Drag, Window, kind_of, secret_of
 from surehand.model.request import Request
 from surehand.model.scene import Bounds, LiveNode, Node, Scene, Surface
-from surehand.model.secrets import BoundSecret, SecretField
+from surehand.model.secrets import BoundSecret
 from surehand.model.targets import ElementTarget, PointTarget, QueryTarget, SurfaceTarget, Target
 from surehand.ports import Clock, Observer
 from surehand.runtime.scenes import Scenes, desk_of
@@ -90,11 +91,6 @@ class Aim:
     path: tuple[tuple[int, int], ...] = ()
     #: The enrolled secret that is to be entered, by its reference.
     secret: BoundSecret | None = None
-
-    @property
-    def fields(self) -> tuple[SecretField, ...]:
-        """The fields that show what is in them and may get the secret all the same."""
-        return () if self.secret is None else self.secret.bound_to.fields
 
     @property
     def app(self) -> str:
@@ -153,9 +149,12 @@ class Resolver:
         Raises:
             StaleTarget, TargetNotFound, AmbiguousTarget, WindowNotFound, PolicyDenied.
             AuthorityDenied, Unavailable: a secret that is not enrolled for there, or not to be had.
+            SecureSurface: a secret for a field that shows what is in it.
         """
         aim = await self._aimed(session, request.target)
         aim.secret = await self._bound(request, aim.app, aim.place)
+        # Before anybody is asked; the fence sees to it that the field is then still what it was.
+        check_secret_use(request.action, aim.node, () if aim.secret is None else aim.secret.bound_to.fields)
         if isinstance(request.action, Drag):
             rest = tuple(self._stop(session, step) for step in (*request.action.path, request.action.to))
             _check_one_application(aim, rest)

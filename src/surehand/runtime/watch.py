@@ -176,6 +176,8 @@ class Watcher:
                 budget_ms=budget_ms,
                 acknowledged=dispatched.status == "done",
             )
+            if dispatched.status == "done" and _tells_no_secret(run, reading):
+                judgement = "not_asked"
             left_ms = started + budget_ms - self._clock.monotonic_ms()
             in_delay = self._clock.monotonic_ms() < started + delay_ms
             if in_delay and judgement != "verified":
@@ -333,6 +335,16 @@ class Watcher:
         screen = None if run.session.desk is None else run.session.desk.screen
         native = None if screen is None else await screen.states(own)
         return own.states if native is None else own.states - _NATIVE_STATES | native
+
+
+def _tells_no_secret(run: Run, reading: Reading) -> bool:
+    """Return whether a field took an enrolled secret and does not give it back, as most password fields do not.
+
+    Then nothing natural is left to expect. Whoever asks for a verification gets what it says of a field like this.
+    """
+    if run.secret is None or run.request.verification is not None or reading.node is None:
+        return False
+    return reading.node.secret and reading.secret_equal is None
 
 
 def _was_given_a_secret(run: Run, aim: Aim) -> bool:

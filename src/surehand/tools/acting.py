@@ -21,6 +21,9 @@ from surehand.tools.places import Element
 from surehand.tools.schema import brief
 from surehand.tools.tool import Answer, Handler, Tool
 
+#: In place of a text.
+Secret = Annotated[str | None, Meta(description="instead: an enrolled secret, vault:NAME; you never see it")]
+
 
 class OnElement(Acting, frozen=True, kw_only=True):
     """Acts on one element."""
@@ -40,7 +43,8 @@ class AtPlace(Acting, frozen=True, kw_only=True):
 class SetValue(OnElement, frozen=True, kw_only=True):
     """Replaces a value."""
 
-    value: str
+    value: str | None = None
+    secret: Secret = None
 
 
 class Toggle(OnElement, frozen=True, kw_only=True):
@@ -66,7 +70,8 @@ class SelectText(OnElement, frozen=True, kw_only=True):
 class TypeText(Acting, frozen=True, kw_only=True):
     """Types."""
 
-    text: str
+    text: str | None = None
+    secret: Secret = None
     target: MaybeTarget = None
     clear: Annotated[bool | None, Meta(description="empty it first")] = None
     submit: Annotated[bool | None, Meta(description="end with Return")] = None

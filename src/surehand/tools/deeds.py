@@ -47,6 +47,7 @@ class Deed(Where, frozen=True, kw_only=True):
     y: int | None = None
     capture_id: str | None = None
     value: str | None = None
+    secret: Annotated[str | None, Meta(description="vault:NAME, for value or text")] = None
     to: Annotated[
         bool | Element | None, brief("toggle, expand: the state; drag: where to", "boolean", "string", "object")
     ] = None
@@ -90,7 +91,7 @@ def _rule(needs: str, takes: str = "", *, place: bool = False, somewhere: bool =
 
 _RULES: Final[dict[str, _Rule]] = {
     "invoke": _rule("target"),
-    "set_value": _rule("target value"),
+    "set_value": _rule("target", "value secret"),
     "toggle": _rule("target to"),
     "expand": _rule("target to"),
     "focus": _rule("target"),
@@ -105,13 +106,19 @@ _RULES: Final[dict[str, _Rule]] = {
     "hold": _rule("", "button", place=True),
     "release": _rule("", "button", place=True),
     "drag": _rule("", "to to_x to_y button", place=True),
-    "type_text": _rule("text", "target clear submit"),
+    "type_text": _rule("", "text secret target clear submit"),
     "press_key": _rule("keys", "target"),
     "window": _rule("op", "x y width height"),
     "launch_app": _rule("name", "arguments", somewhere=False),
     "release_all": _rule("", somewhere=False),
     "physical_state": _rule("", somewhere=False),
 }
+
+
+#: What takes a text, or a secret in its place.
+_TEXT_OF: Final = {"set_value": "value", "type_text": "text"}
+#: What an action calls otherwise.
+_FIELDS: Final = {"secret": "secret_ref"}
 
 
 class Prepared(NamedTuple):
@@ -134,6 +141,8 @@ def check(deed: Deed) -> None:
         raise InvalidRequest(f"{deed.do} needs {', '.join(sorted(missing))}")
     if surplus := given - rule.needs - rule.takes:
         raise InvalidRequest(f"{deed.do} takes no {', '.join(sorted(surplus))}")
+    if (text := _TEXT_OF.get(deed.do)) is not None and (getattr(deed, text) is None) == (deed.secret is None):
+        raise InvalidRequest(f"{deed.do} needs {text}, or secret instead")
     if deed.do in {"toggle", "expand"} and not isinstance(deed.to, bool):
         raise InvalidRequest(f"{deed.do} takes to true or false")
     if deed.do == "drag":
@@ -201,7 +210,7 @@ async def _action(context: Context, deed: Deed) -> dict[str, Any]:
         case _:
             names = _RULES[deed.do].needs | _RULES[deed.do].takes - _PLACE - _WHERE
             names = names | {"x", "y"} if deed.do == "window" else names
-            said = {name: getattr(deed, name) for name in sorted(names - {"target"})}
+            said = {_FIELDS.get(name, name): getattr(deed, name) for name in sorted(names - {"target"})}
     return {"kind": deed.do, **{name: value for name, value in said.items() if value is not None}}
 
 
