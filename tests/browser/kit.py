@@ -15,8 +15,12 @@ import sys
 import threading
 from collections.abc import Coroutine, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
+import pytest
+
+from surehand import limits
+from surehand.client.control import signed_answer
 from surehand.model.approval import PendingApproval, Presentation
 from surehand.model.record import convert
 from surehand.runtime.approvals import Approvals
@@ -79,7 +83,11 @@ class LiveHost:
     def start(self) -> None:
         store = KeyStore.open(self._private())
         if not store.approvers():
-            store.create_approver("ann", passphrase=PASSPHRASE)
+            # What a passphrase costs stands in the key's file; here it need not keep anybody out.
+            with pytest.MonkeyPatch.context() as cheap:
+                cheap.setattr(limits, "PASSPHRASE_OPS", 1)
+                cheap.setattr(limits, "PASSPHRASE_MEMORY_BYTES", 8 * 1024 * 1024)
+                store.create_approver("ann", passphrase=PASSPHRASE)
             store.create_approver("bob")
         self._thread.start()
         assert self._up.wait(20)
@@ -118,13 +126,23 @@ class LiveHost:
         found: list[PendingApproval] = self.do(look())
         return found
 
-    def stands(self, pending: PendingApproval) -> str:
-        """Say how a question stands, as its agent is told."""
+    def told(self, pending: PendingApproval) -> dict[str, Any]:
+        """Return what the agent that asked is told."""
 
         async def look() -> Any:
             return self.approvals.status(pending.principal, pending.approval_id, None)
 
-        return str(self.do(look())["status"])
+        found: dict[str, Any] = self.do(look())
+        return found
+
+    def stands(self, pending: PendingApproval) -> str:
+        """Say how a question stands."""
+        return str(self.told(pending)["status"])
+
+    def answer(self, pending: PendingApproval, answer: Literal["approve", "deny"]) -> None:
+        """Answer from elsewhere, as ann."""
+        key = KeyStore.open(self.keys).approver("ann", passphrase=PASSPHRASE)
+        self.do(self.approvals.answer(signed_answer(pending, answer, approver="ann", key=key)))
 
     def forget_all(self) -> None:
         """End every question, so that the next test begins with none."""

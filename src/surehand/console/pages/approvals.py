@@ -31,6 +31,8 @@ TITLE: Final = "Approvals"
 PATH: Final = "/approvals"
 
 _SAID: Final = {"approve": "Approved", "while": "Approved for a while", "deny": "Denied"}
+#: What a question may be after each word; else somebody else's came first.
+_FITS: Final = {"approve": {"approved", "waiting"}, "deny": {"denied"}}
 #: How an end is told; the rest is told as it is called.
 _ENDS: Final = {
     "unanswered": "nobody answered in time",
@@ -132,7 +134,7 @@ async def _page(request: Request, said: dict[str, str], error: SurehandError | N
     pending = None if found["pending"] is None else convert(PendingApproval, found["pending"])
     context: dict[str, Any] = {"stands": found["stands"], "approvers": found["approvers"], "error": error, "said": said}
     context["mine"] = [told for (approval_id, _), told in memory.answered.items() if approval_id == _id(request)]
-    context["how"] = _ENDS.get(found["stands"]["status"], found["stands"]["status"])
+    context["how"] = _how(found)
     status = 200 if error is None else 403 if isinstance(error, AuthorityDenied) else 409
     if pending is None:
         return await render(request, "approval_over.html", status=status, **context)
@@ -157,6 +159,11 @@ async def _page(request: Request, said: dict[str, str], error: SurehandError | N
         reason_max=limits.REASON_CHARS_MAX,
         **context,
     )
+
+
+def _how(found: dict[str, Any]) -> str:
+    status = str(found["stands"]["status"])
+    return _ENDS.get(status, status)
 
 
 def _id(request: Request) -> str:
@@ -187,14 +194,15 @@ async def _answer(request: Request, said: dict[str, str], memory: _Memory) -> di
     word = _word(said)
     shared = console(request)
     found = await shared.daemon.call("approvals.show", {"approval_id": _id(request)})
-    if found["pending"] is None:
-        raise Conflict(f"this question is over: {_ENDS.get(found['stands']['status'], found['stands']['status'])}")
+    if found["pending"] is None or found["stands"]["status"] != "pending":
+        raise Conflict(f"this question is over: {_how(found)}")
     pending = convert(PendingApproval, found["pending"])
     _check_shown(pending, said, memory)
     signed = await shared.credentials.sign(pending, word, said)
     state = (await shared.daemon.call("answer", {"answer": to_value(signed)}))["state"]
     what = f"{question.verb(pending.presentation.action)} {question.about(pending.presentation)}"
-    text = f"{_SAID[said['answer']]}, as {signed.approver}: {what}"
+    done = _SAID[said["answer"]] if state in _FITS[word.answer] else f"Taken, but the question is {state}"
+    text = f"{done}, as {signed.approver}: {what}"
     if state == "waiting":
         text += f". Your yes counts; {pending.needed} people are needed"
     if signed.standing is not None:
