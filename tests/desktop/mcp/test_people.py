@@ -22,6 +22,7 @@ from surehand.testing.desktop import IsolatedDesktop
 from surehand.testing.fixture_app import FixtureApp
 from surehand.testing.terminal import with_passphrase
 from surehand.tools.catalog import TOOLS
+from tests.desktop.cases.kit import NOISE
 
 pytestmark = pytest.mark.desktop
 SUREHAND = str(Path(sys.executable).with_name("surehand"))
@@ -167,6 +168,30 @@ async def test_repeating_the_approved_call_acts_exactly_once(stage: Stage) -> No
         assert stage.app.presses("pay") == ["Pay 10"]
         assert stage.app.presses("counter") == []
         assert (await agent.data("approval_status", approval_id=approval_id))["status"] == "used"
+
+
+async def test_a_call_of_several_steps_is_one_question_and_none_of_it_happens_before_the_yes(stage: Stage) -> None:
+    steps = [
+        {"do": "set_value", "target": {"role": "text", "label": "Name"}, "value": "Ada"},
+        {"do": "invoke", "target": PAY, "expect": "none"},
+        {"do": "invoke", "target": PAY, "expect": "none"},
+    ]
+    async with stage.client() as agent:
+        await agent.data("observe", **APP)
+        mark = stage.app.mark()
+        asked = await agent.data("act", steps=steps, operation_id="pay-4")
+        assert (asked["status"], asked["not_begun"]) == ("approval_required", 3)
+        (open_one,) = (await stage.operator("approvals", "list"))["pending"]
+        assert open_one["approval_id"] == asked["approval_id"]
+        await stage.app.settle()
+        assert [event for event in stage.app.events(after=mark) if event.event not in NOISE] == []
+        await stage.operator("approvals", "approve", asked["approval_id"], "--yes")
+        assert (await agent.data("approval_status", operation_id="pay-4"))["status"] == "approved"
+        done = await agent.data("act", steps=steps, operation_id="pay-4")
+        assert [step["status"] for step in done["steps"]] == ["succeeded"] * 3
+        await stage.app.settle()
+        assert stage.app.presses("pay") == ["Pay 10", "Pay 10"]
+        assert (await stage.operator("approvals", "list"))["pending"] == []
 
 
 async def test_a_no_reaches_the_agent_and_nothing_is_pressed(stage: Stage) -> None:
