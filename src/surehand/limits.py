@@ -261,6 +261,7 @@ KEYRING_BYTES_MAX: Final = 256 * 1024
 KEYRING_KEYS_MAX: Final = 256
 PASSPHRASE_BYTES_MAX: Final = 1_024
 # --- looking through it ---------------------------------------------------------------------------------------
+OPERATIONS_TOLD_MS: Final = 250  # between two words that operations ended: a page that shows them loads them again
 OPERATIONS_PAGE_DEFAULT: Final = 50
 OPERATIONS_PAGE_MAX: Final = 200  # operations of one page; a person reads fewer
 OPERATIONS_LOOKED_MAX: Final = 2_000  # looked at for one page; then whoever asks says whether to go on

@@ -76,7 +76,8 @@ def _take(value: dict[str, Any], event: Event) -> None:
         value.update(outcome=REFUSED_OUTCOME, reason=payload.get("message"))
         value["repeats"] = value.get("repeats", 0) + _whole(payload.get("coalesced"))
     elif event.type == APPROVAL_REQUESTED:
-        value.update(outcome="waiting", approval_id=payload.get("approval_id"))
+        value.update(outcome="waiting", approval_id=payload.get("approval_id"), reason=payload.get("reason"))
+        value.update(rule=None, code=None, gate=None, answered=None, approver=None)
         _named(value, payload, "effect", "app", "place", "categories")
     elif event.type == APPROVED and not ended:
         value.update(outcome="approved", approver=payload.get("approver"), answered="yes")

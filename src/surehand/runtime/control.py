@@ -16,7 +16,7 @@ from surehand.core.history import operation_stream
 from surehand.errors import InvalidRequest
 from surehand.model.events import Event
 from surehand.model.record import to_value
-from surehand.runtime import frames, halting, policy_asking, reviewing
+from surehand.runtime import frames, halting, health, policy_asking, reviewing
 from surehand.runtime import params as p
 from surehand.runtime.enrolling import SECRETS
 from surehand.runtime.parts import Parts
@@ -270,6 +270,8 @@ CONTROL: Final[dict[str, tuple[type[Any], Method]]] = {
     "approvals": (p.ApprovalsPage, reviewing.approvals),
     "operations": (p.Operations, reviewing.operations),
     "operation": (p.AnyOperation, reviewing.operation),
+    "audit.head": (p.Nothing, reviewing.head),
+    "health": (p.Nothing, health.health),
     "answer": (p.Answer, answer),
     "resolve": (p.Resolve, resolve),
     "standing.grant": (p.GiveStanding, standing_grant),

@@ -12,6 +12,7 @@ import itertools
 from collections.abc import Callable
 from typing import Any, Final, Literal
 
+from surehand import limits
 from surehand.errors import InvalidRequest, SurehandError, Unavailable
 from surehand.model.events import NewEvent
 from surehand.model.record import convert
@@ -22,6 +23,7 @@ from surehand.runtime.attending import Attending
 from surehand.runtime.control import CONTROL
 from surehand.runtime.parts import Parts
 from surehand.runtime.posture import posture
+from surehand.runtime.pulse import Pulse
 from surehand.runtime.session import Session, new_session_id
 from surehand.runtime.watching import watch
 
@@ -44,6 +46,8 @@ class Host:
         parts.people.publish = self._publish
         parts.publish = self._publish
         parts.people.brakes = parts.brakes
+        self._pulse = Pulse(lambda: self._publish("operations.changed", {}), limits.OPERATIONS_TOLD_MS)
+        parts.operations.changed = self._pulse
         self._labels = (f"s{number}" for number in itertools.count(1))
         parts.desks.in_use = self._works_on
         parts.desks.stopped = self._stop_pressed
@@ -175,6 +179,7 @@ class Host:
         """End every session, then everything else, the journal last."""
         for session in list(self.parts.sessions.values()):
             await self.close_channel(session)
+        self._pulse.close()
         await self.parts.people.close()
         if self._stopping:
             await asyncio.wait(self._stopping)

@@ -9,6 +9,7 @@ Guarantees:
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final
 
 from surehand import limits
@@ -33,6 +34,8 @@ class Operations:
         self._refused: dict[tuple[str, str, str], tuple[int, int]] = {}
         #: Principal → meaning key → operation id of an unresolved outcome_unknown, and when it ended.
         self._unresolved: dict[str, dict[str, tuple[str, int]]] = {}
+        #: Told whenever an operation came to an end that is on record; set by the host.
+        self.changed: Callable[[], None] = lambda: None
 
     async def load(self, principal: str, operation_id: str) -> history.StoredOperation | None:
         """Return what is stored of an operation, or None when its id was never used."""
@@ -96,6 +99,7 @@ class Operations:
             # At once: whoever waits for its turn with the same effect must find it.
             self.suspect(principal, operation_id, meaning_key)
         stored = await self._journal.append(events)
+        self.changed()
         return Proof(seq=stored[0].seq, record_hash=stored[0].record_hash)
 
     @staticmethod
@@ -122,6 +126,7 @@ class Operations:
         self._refused[key] = (now, 0)
         payload = {**(facts or {}), **_in_our_words(error), "coalesced": repeats}
         await self._append(principal, operation_id, "operation.refused.v1", payload)
+        self.changed()
 
     async def _append(self, principal: str, operation_id: str, kind: str, payload: dict[str, Any]) -> Event:
         event = NewEvent(stream=operation_stream(principal, operation_id), type=kind, actor=principal, payload=payload)

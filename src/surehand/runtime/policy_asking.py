@@ -9,6 +9,7 @@ from typing import Any
 
 from surehand import canonical, limits
 from surehand.core.policy import cases, explain
+from surehand.core.policy.effects import EFFECTS
 from surehand.core.policy.plain import in_words
 from surehand.errors import InvalidRequest
 from surehand.model.decision import PolicyInput
@@ -60,6 +61,7 @@ async def rules(parts: Parts, _: Session, args: p.RulesPage) -> dict[str, Any]:
             }
             for one in page
         ],
+        "actions": sorted(EFFECTS),
         "total": len(found),
         "next": args.after + len(page) if args.after + len(page) < len(found) else None,
     }

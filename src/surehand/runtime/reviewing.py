@@ -81,6 +81,12 @@ async def operation(parts: Parts, _: Session, args: p.AnyOperation) -> dict[str,
     }
 
 
+async def head(parts: Parts, _: Session, __: p.Nothing) -> dict[str, Any]:
+    """Say how long the journal is, its last hash, and what it is and is not."""
+    seq, record_hash = await parts.journal.head()
+    return {"seq": seq, "record_hash": record_hash, "journal": parts.describe_journal()}
+
+
 async def approvals(parts: Parts, _: Session, args: p.ApprovalsPage) -> dict[str, Any]:
     """List open questions, oldest first, as many as one answer holds; `next` says from where to go on."""
     waiting = sorted(parts.approvals.pending(), key=lambda one: (one.requested_at_ms, one.approval_id))

@@ -144,7 +144,7 @@ async def test_an_agent_can_look_through_none_of_it(scene, method):
 async def test_one_operation_is_shown_with_its_rule_in_plain_words_and_its_events(scene):
     await scene.act("no", handle="open")
     found = await scene.control("operation", principal="uid:1000", operation_id="no")
-    assert found["rule_in_words"] == "any agent may never do anything; only where the screen's name is Open."
+    assert found["rule_in_words"] == "No agent may do anything where the screen says that its name is Open."
     assert [one["type"] for one in found["events"]] == ["operation.refused.v1"]
     assert found["events"][0]["record_hash"] == found["summary"]["record_hash"]
     with pytest.raises(InvalidRequest, match="no such operation"):
@@ -183,7 +183,7 @@ async def test_questions_that_do_not_fit_one_answer_come_in_several(scene, monke
 async def test_the_rules_in_force_are_told_in_plain_words_in_pages(scene):
     found = await scene.control("policy.rules", limit=2)
     assert [(one["rule"], one["built_in"]) for one in found["rules"]] == [("ask-to-pay", False), ("no-open", False)]
-    assert found["rules"][0]["in_words"] == "any agent needs a person's yes to do desktop.invoke."
+    assert found["rules"][0]["in_words"] == "Any agent needs a person's yes to do desktop.invoke."
     rest = await scene.control("policy.rules", after=found["next"])
     assert all(one["built_in"] for one in rest["rules"])
     assert (len(found["rules"]) + len(rest["rules"]), rest["next"]) == (found["total"], None)

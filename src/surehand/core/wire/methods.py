@@ -52,6 +52,8 @@ CONTROL_READS: Final = frozenset(
         "policy.ask",
         "operations",
         "operation",
+        "audit.head",
+        "health",
         "audit.verify",
         "audit.show",
         "audit.report",
