@@ -47,8 +47,10 @@ _HALTING = "tests/unit/runtime/test_halting.py::"
 _APPROVALS = "tests/unit/runtime/test_approvals.py::"
 _WEBAUTHN = "tests/unit/core/test_webauthn.py::"
 _CREDENTIALS = "tests/unit/runtime/test_credentials.py::"
+_LEVEL_B = "tests/unit/test_level_b.py::"
 _SELF = "tests/desktop/mcp/test_self_approval.py::"
 _HERALDS = "tests/unit/runtime/test_heralds.py::"
+_SECRETS = "tests/unit/runtime/test_secrets.py::"
 _ANSWERING = "tests/unit/cli/test_watching.py::"
 _ONCE = "tests/unit/runtime/test_attacks_once.py::"
 _REACH = "tests/unit/runtime/test_attacks_reach.py::"
@@ -956,6 +958,38 @@ CLAIMS: tuple[Claim, ...] = (
             _RUNTIME + "policies.py",
             "            return failed(failure, ruling.revision, decision_id)\n",
             "            return decide(ruling.policy, document, decision_id)\n",
+        ),
+    ),
+    Claim(
+        1,
+        "at level B the kernel lets an agent reach its own socket only",
+        (
+            _LEVEL_B + "test_the_kernel_lets_a_uid_reach_its_own_socket_only",
+            "tests/desktop/test_level_b.py::test_an_agent_with_a_shell_reaches_its_own_socket_and_nothing_else",
+        ),
+        Guard(
+            "src/surehand/daemon/paths.py",
+            "    elif not uids or not _open_to(path, uids - {os.getuid()}):\n",
+            "    else:\n",
+        ),
+    ),
+    Claim(
+        4,
+        "level B is claimed only while no agent can change what the daemon trusts",
+        (
+            _LEVEL_B + "test_users_apart_are_level_b_only_while_no_agent_can_change_what_the_daemon_trusts",
+            "tests/desktop/test_level_b.py::test_a_level_that_does_not_hold_is_not_claimed",
+        ),
+        Guard(_RUNTIME + "config.py", "        if self.held_back or not agents", "        if not agents"),
+    ),
+    Claim(
+        1,
+        "the set-up of level B gives no role two users and makes nobody root",
+        (_LEVEL_B + "test_what_would_not_be_level_b_is_refused",),
+        Guard(
+            "src/surehand/cli/separating.py",
+            "    if 0 in (uids[name] for name in (plan.daemon, *plan.agents)):\n",
+            "    if False:\n",
         ),
     ),
     Claim(

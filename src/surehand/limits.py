@@ -140,6 +140,7 @@ APPROVAL_FILE_BYTES_MAX: Final = 2 * 1024 * 1024  # an open question beside the 
 APPROVALS_BYTES_MAX: Final = 1024 * 1024  # of all of them together: the operator's list of them fits one frame
 APPROVALS_ENDED_KEPT_MAX: Final = 1_024  # ends of questions that can still be asked for by approval id
 STANDING_USES_MAX: Final = 10_000
+LEVEL_REASONS_MAX: Final = 16  # that keep a daemon from level B; one is enough, and the first few show the pattern
 WEBAUTHN_AUTHENTICATOR_BYTES_MAX: Final = 2_048  # 55 bytes, an id of up to 1023, a key, extensions of no interest here
 WEBAUTHN_CLIENT_BYTES_MAX: Final = 2_048  # browsers write about 150; it is hashed and kept in the journal
 WEBAUTHN_CREDENTIAL_BYTES_MAX: Final = 1_023  # W3C WebAuthn level 2 §4

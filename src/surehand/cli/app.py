@@ -83,6 +83,7 @@ def build() -> typer.Typer:
         ("keys", "Keys: which there are, and an approver's own.", keys.COMMANDS),
         ("secret", "Secrets that agents enter by reference and never see.", secrets.COMMANDS),
         ("policy", "What agents may do: write it, check it, try it, ask why.", policies.COMMANDS),
+        ("setup", "Set this machine up: users apart for daemon, agents and approvers.", separating.COMMANDS),
     ):
         group = typer.Typer(help=about, short_help=about, no_args_is_help=True, rich_markup_mode=None, epilog=_EPILOG)
         for command_name, command in commands.items():

@@ -19,8 +19,9 @@ import typer
 
 from surehand.cli.output import EXIT_OK, EXIT_UNAVAILABLE, Finished, Line, out
 from surehand.client.control import Control
+from surehand.client.sync_client import open as open_hand
 from surehand.core.wire.places import Places, places
-from surehand.errors import SurehandError, Unavailable
+from surehand.errors import PermissionMissing, SurehandError, Unavailable
 from surehand.limits import LOG_TAIL_BYTES
 from surehand.signing.runtime_folder import with_runtime_folder
 
@@ -37,6 +38,15 @@ _DEPENDENCIES: Final = (
     "rich",
     "typer",
     "xcffib",
+)
+
+
+_LEVEL_A: Final = (
+    "Trust level A: it restrains agents that have Surehand's tools only; an agent with a shell of the same user can "
+    "reach keys and sockets. `surehand setup level-b` separates the users."
+)
+_LEVEL_B: Final = (
+    "Trust level B: daemon, agents and approvers are users apart; an agent with a shell of its own is restrained too."
 )
 
 
@@ -58,10 +68,9 @@ def doctor() -> None:
         lines.append((colour, f"{mark} {fact['name']:24} {fact['detail']}"))
         if fact["fix"]:
             lines.append(f"     fix: {fact['fix']}")
-    level = (
-        "Trust level A unless the operator separates uids: it restrains agents that have Surehand's tools only; an "
-        "agent with a shell of the same user can reach keys and sockets."
-    )
+    level, level_facts = _level()
+    lines += [("warn", f"lack {fact['name']:24} {fact['detail']}") for fact in level_facts]
+    facts += level_facts
     summary = f"{len(blocked)} things keep desktops from working" if blocked else "isolated desktops work here"
     value = {"facts": facts, "desktops_work": not blocked, "trust_level_note": level}
     if blocked and out().as_json:
@@ -99,6 +108,22 @@ def _daemon() -> dict[str, Any]:
         fix = f"surehand budgets renew {paused[0]}"
         return _fact("daemon", ok=False, detail=f"runs; {len(paused)} principals have used up their budget", fix=fix)
     return _fact("daemon", ok=True, detail=f"runs, {len(who.get('sessions', ()))} sessions")
+
+
+def _level() -> tuple[str, list[dict[str, Any]]]:
+    """Return what the trust level of the running daemon means, and what keeps separate users from being level B."""
+    found: dict[str, Any] = {}
+    with contextlib.suppress(SurehandError):
+        try:
+            with Control() as control:
+                found = control.call("keys")
+        except PermissionMissing:
+            # An agent at level B has no way in there; its own socket names the level too.
+            with open_hand(client="cli", start=False) as hand:
+                found = {"trust_level": hand.about["trust_level"]}
+    fix = "let root own it, and no agent's group write it; docs/guides/level-b.md"
+    held_back = [_fact("trust level", ok=False, detail=one, fix=fix) for one in found.get("held_back", ())]
+    return (_LEVEL_B if found.get("trust_level") == "B" else _LEVEL_A), held_back
 
 
 def _policy() -> list[dict[str, Any]]:

@@ -79,7 +79,7 @@ def run_daemon(options: ServeOptions, announce: Callable[[Places], None] = lambd
 
 async def _serve(options: ServeOptions, where: Places, word: _Word, announce: Callable[[Places], None]) -> None:
     # Only the daemon itself needs the runtime; a doctor or a desktop in the foreground starts faster without.
-    from surehand.runtime import compose  # noqa: PLC0415
+    from surehand.runtime import compose, levels  # noqa: PLC0415
     from surehand.runtime.config import POLICY_NAME, load  # noqa: PLC0415
 
     harden()
@@ -90,6 +90,9 @@ async def _serve(options: ServeOptions, where: Places, word: _Word, announce: Ca
     configuration = config_path(options.config)
     with refused.noted(options):
         config = load(configuration)
+    config = levels.checked(config, (configuration, _state_path(options, where), Path(where.runtime_dir)))
+    for reason in config.held_back:
+        _log.warning("trust level A, although the users are apart: %s", reason)
     trust = trust_of(config.agent_uids, config.approver_uids)
     prepare(where, foreign=trust.foreign(os.getuid()))
     # The lease comes before the journal is opened: the loser of a race must not even look at it.

@@ -13,6 +13,7 @@ import fcntl
 import os
 import socket
 import stat
+import struct
 import time
 from pathlib import Path
 from typing import Final
@@ -25,6 +26,12 @@ from surehand.signing.private_files import private_directory
 _PASSABLE_DIR: Final = 0o711
 _PRIVATE_SOCKET: Final = 0o600
 _OPEN_SOCKET: Final = 0o666
+#: The kernel's form of an access control list (linux/posix_acl_xattr.h): version 2, then tag, rights, uid.
+_ACL_NAME: Final = "system.posix_acl_access"
+_ACL_HEAD: Final = struct.pack("<I", 2)
+_ACL_ENTRY: Final = struct.Struct("<HHI")
+_ACL_OWNER, _ACL_USER, _ACL_GROUP, _ACL_MASK, _ACL_OTHER = 0x01, 0x02, 0x04, 0x10, 0x20
+_ACL_NOBODY: Final = 0xFFFFFFFF
 _LEASE_POLL_S: Final = 0.02
 _ELSEWHERE: Final = "set SUREHAND_RUNTIME_DIR to a folder of yours"
 
@@ -114,8 +121,15 @@ class Listening:
                 Path(self.path).unlink()
 
 
-def listen(path: str, _lease: Lease, *, foreign: bool, backlog: int) -> Listening:
+def listen(path: str, _lease: Lease, *, foreign: bool, backlog: int, uids: frozenset[int] = frozenset()) -> Listening:
     """Bind and listen at `path`, replacing what a dead daemon left. Takes the lease as proof that we may.
+
+    Args:
+        path: Where.
+        foreign: Whether other uids must reach a socket of this daemon.
+        backlog: How many may wait to be taken in.
+        uids: Which ones must reach this socket; any, where none is named. The kernel keeps all others out where the
+            file system has access control lists; elsewhere they may connect, and are told that it is not for them.
 
     Raises:
         PermissionMissing: something else than a socket of ours is there.
@@ -134,7 +148,24 @@ def listen(path: str, _lease: Lease, *, foreign: bool, backlog: int) -> Listenin
         raise
     finally:
         os.umask(before)
-    Path(path).chmod(_OPEN_SOCKET if foreign else _PRIVATE_SOCKET)
+    if not foreign:
+        Path(path).chmod(_PRIVATE_SOCKET)
+    elif not uids or not _open_to(path, uids - {os.getuid()}):
+        Path(path).chmod(_OPEN_SOCKET)
     bound.listen(backlog)
     bound.setblocking(False)
     return Listening(path, bound)
+
+
+def _open_to(path: str, uids: frozenset[int]) -> bool:
+    """Open a file of ours to these users and nobody else; false where the file system cannot."""
+    read_write, nothing = 6, 0
+    entries = [(_ACL_OWNER, read_write, _ACL_NOBODY)]
+    entries += [(_ACL_USER, read_write, uid) for uid in sorted(uids)]
+    entries += [(_ACL_GROUP, nothing, _ACL_NOBODY), (_ACL_MASK, read_write, _ACL_NOBODY)]
+    entries.append((_ACL_OTHER, nothing, _ACL_NOBODY))
+    try:
+        os.setxattr(path, _ACL_NAME, _ACL_HEAD + b"".join(_ACL_ENTRY.pack(*entry) for entry in entries))
+    except OSError:
+        return False
+    return True

@@ -197,9 +197,9 @@ async def serve(
         prepare(places, foreign=foreign)
         if held is None:
             held = await asyncio.to_thread(Lease.take, places.lease)
-        for path in (places.agent_socket, places.control_socket):
+        for path, uids in ((places.agent_socket, trust.agent_uids), (places.control_socket, trust.approver_uids)):
             # One by one, so that the first is removed again when the second is refused.
-            listening.append(listen(path, held, foreign=foreign, backlog=limits.CONNECTIONS_MAX))  # noqa: PERF401
+            listening.append(listen(path, held, foreign=foreign, backlog=limits.CONNECTIONS_MAX, uids=uids))
         server = Server(host, trust, idle_exit_s=idle_exit_s)
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):

@@ -313,6 +313,7 @@ def _describe_keys(config: Config, approvers: Approvers, webhook_key: str | None
     return {
         "authority": config.authority,
         "trust_level": config.trust_level,
+        **({"held_back": list(config.held_back)} if config.held_back else {}),
         **({} if webhook_key is None else {"webhook_public_key": webhook_key}),
         "approvers": [
             {

@@ -109,7 +109,7 @@ class Config(Record, frozen=True, kw_only=True):
         """Level B needs the daemon's uid to be neither an agent's nor an approver's (spec §1)."""
         me = os.getuid()
         agents, approvers = set(self.agent_uids), set(self.approver_uids)
-        if not agents or not approvers or me in agents | approvers or agents & approvers:
+        if self.held_back or not agents or not approvers or me in agents | approvers or agents & approvers:
             return "A"
         return "B"
 
