@@ -140,6 +140,7 @@ CLAIMS: tuple[Claim, ...] = (
         (
             "tests/unit/core/test_safety.py::test_a_secret_goes_into_secret_fields_only",
             "tests/unit/core/test_safety.py::test_no_rule_opens_what_the_kernel_refuses",
+            _SECRETS + "test_a_field_that_shows_its_text_gets_a_secret_only_where_it_is_bound_to_that_very_field",
         ),
         Guard(
             _RUNTIME + "resolve.py",
@@ -396,6 +397,107 @@ CLAIMS: tuple[Claim, ...] = (
         "a secret field is read out by nothing, however it is asked for",
         (_REACH + "test_a_secret_is_in_no_answer_error_event_or_repr_however_it_is_asked_for",),
         Guard(_CORE + "release.py", "    return node.secret or node.role in SECRET_ROLES\n", "    return False\n"),
+    ),
+    Claim(
+        7,
+        "a secret goes to the application it is bound to, by what its process proves, and to no other",
+        (
+            _SECRETS + "test_a_secret_for_another_application_is_refused_before_anybody_is_asked",
+            _SECRETS + "test_a_name_that_an_application_gives_itself_opens_nothing",
+        ),
+        Guard(
+            _CORE + "secrets.py",
+            "    if app not in binding.apps or is_interpreter(app):\n        return False\n",
+            "",
+        ),
+    ),
+    Claim(
+        7,
+        "a page gets a secret only at an origin it is bound to, to the letter",
+        (_SECRETS + "test_a_page_gets_a_secret_only_at_an_origin_it_is_bound_to",),
+        Guard(_CORE + "secrets.py", "        return place in binding.origins\n", "        return True\n"),
+    ),
+    Claim(
+        7,
+        "a process that became another program since it was looked at gets no secret",
+        (_SECRETS + "test_a_process_that_became_another_program_gets_nothing",),
+        Guard(
+            _RUNTIME + "secrets.py",
+            "        app = self._identify(surface.app.pid) if surface.app.pid else surface.app.key\n",
+            "        app = surface.app.key\n",
+        ),
+    ),
+    Claim(
+        7,
+        "an enrolled secret that was exchanged after the yes is not entered",
+        (_SECRETS + "test_a_secret_that_was_exchanged_between_decision_and_act_is_not_entered",),
+        Guard(
+            _RUNTIME + "secrets.py",
+            " or opened.secrets.get(name) != agreed or",
+            " or",
+        ),
+    ),
+    Claim(
+        7,
+        "an old vault that is put back opens nothing",
+        (_SECRETS + "test_an_old_vault_that_was_put_back_is_refused",),
+        Guard(
+            _RUNTIME + "secrets.py",
+            "        await self._check_recorded(opened)\n        return opened\n",
+            "        return opened\n",
+        ),
+    ),
+    Claim(
+        7,
+        "a vault in which anything was rearranged opens nothing",
+        ("tests/unit/test_secrets_vault.py::test_what_somebody_rearranged_opens_nothing",),
+        Guard(
+            "src/surehand/adapters/secrets_vault.py",
+            "            cipher.decrypt(_NONCE, data[_SALT_BYTES:], _whole(file))\n",
+            "            pass\n",
+        ),
+    ),
+    Claim(
+        7,
+        "a field that was given a secret is never read again, however its application shows it",
+        (_SECRETS + "test_a_field_that_was_given_a_secret_is_never_read_again",),
+        Guard(_RUNTIME + "attempt.py", "            self.secret.on_entering()\n", "            pass\n"),
+    ),
+    Claim(
+        7,
+        "a secret is overwritten when its run ends, whatever its end",
+        (_SECRETS + "test_a_secret_is_overwritten_when_its_run_ends",),
+        Guard(_RUNTIME + "gateway.py", "            run.forget_secret()\n", ""),
+    ),
+    Claim(
+        7,
+        "a secret is given to nothing without a permit",
+        (_SECRETS + "test_a_secret_without_a_permit_is_a_defect",),
+        Guard(
+            _RUNTIME + "secrets.py",
+            "        if run.permit is None or surface is None:\n",
+            "        if surface is None:\n",
+        ),
+    ),
+    Claim(
+        7,
+        "a variable that is a secret is in the environment of nothing that the daemon starts",
+        (_SECRETS + "test_a_listed_variable_is_a_secret_and_is_gone_from_the_environment",),
+        Guard(
+            _RUNTIME + "secrets.py",
+            "        text = environ.pop(one.name, None)\n",
+            "        text = environ.get(one.name)\n",
+        ),
+    ),
+    Claim(
+        7,
+        "an agent is not told which secrets there are",
+        (_SECRETS + "test_an_agent_is_not_told_which_secrets_there_are",),
+        Guard(
+            _CORE + "secrets.py",
+            "    if binding is None or not is_bound(binding, app, place):\n",
+            "    if binding is None:\n        raise InvalidRequest(reference)\n    if not is_bound(binding, app, place):\n",
+        ),
     ),
     Claim(
         7,

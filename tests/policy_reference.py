@@ -76,7 +76,7 @@ def holds(rule, document, action, present, observed):
     proven = {
         "principal": document.principal, "action": action, "app": facts.app, "place": facts.place,
         "risk": document.risk, "isolation": facts.isolation, "interaction_mode": document.interaction_mode,
-        "trust_level": facts.trust_level, "backend": facts.backend, "secret": facts.secret,
+        "trust_level": facts.trust_level, "backend": facts.backend, "secret": facts.secret or "",
     }  # fmt: skip
     grants = rule.effect == "allow" or bool(rule.covers)
     return (

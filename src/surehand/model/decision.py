@@ -27,9 +27,9 @@ class Facts(Record, frozen=True, kw_only=True):
     target_role: str = ""
     categories: tuple[Proven, ...] = ()
     sensitive_app: bool = False
-    #: The reference of the enrolled secret that is entered, and where it may be used; empty where none is.
-    secret: Proven = Proven("")
-    secret_bound_to: Proven = Proven("")
+    #: The reference of the enrolled secret that is entered, and where it may be used; None where none is.
+    secret: Proven | None = None
+    secret_bound_to: Proven | None = None
     observed: dict[str, Any] = {}
 
 

@@ -156,12 +156,7 @@ def _heralds(config: Config, keys: KeyStore) -> list[Herald]:
 
 
 def _parts(
-    config: Config,
-    clock: Clock,
-    journal: SqliteJournal,
-    keys: KeyStore,
-    denied: frozenset[str],
-    state_dir: Path,
+    config: Config, clock: Clock, journal: SqliteJournal, keys: KeyStore, denied: frozenset[str], state_dir: Path
 ) -> Parts:
     digest = text_digest(keys.digest_key)
     facts = FactFinder(load_vocabulary(), digest, denied, frozenset({os.getpid()}))

@@ -130,7 +130,7 @@ def input_value(document: PolicyInput, observed: dict[str, Any]) -> dict[str, An
             "isolation": facts.isolation,
             "trust_level": facts.trust_level,
             "backend": facts.backend,
-            "secret": facts.secret,
+            "secret": facts.secret or "",
             "target_role": facts.target_role,
             "categories": sorted(proven_categories_of(facts)),
             "observed": seen,

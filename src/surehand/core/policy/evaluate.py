@@ -167,7 +167,7 @@ def candidates_of(policy: Policy, document: PolicyInput, action: str) -> list[Co
         document.interaction_mode,
         facts.trust_level,
         facts.backend,
-        facts.secret,
+        facts.secret or "",
     )
     found = []
     for one in policy.rules:
