@@ -865,8 +865,8 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         Guard(
             _RUNTIME + "facts.py",
-            "                own_pids=self._own_pids | self._attended,\n",
-            "                own_pids=self._own_pids,\n",
+            "                own_pids=self._own_pids | self._attended | self._claiming,\n",
+            "                own_pids=self._own_pids | self._claiming,\n",
         ),
     ),
     Claim(

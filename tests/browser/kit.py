@@ -159,10 +159,12 @@ class Console:
 
     def __init__(self, seen: Terminal) -> None:
         self.terminal = seen
+        self.port = 0
 
     def link(self) -> str:
         """Return the next link that the terminal shows."""
         where = self.terminal.expect("/enter?token=").split()[-1]
+        self.port = int(where.rpartition(":")[2])
         return f"{where}/enter?token={self.terminal.expect(chr(10)).strip()}"
 
     def another_link(self) -> str:
@@ -172,7 +174,7 @@ class Console:
 
 
 @contextlib.contextmanager
-def console_of(folder: Path, keys: Path, *words: str) -> Iterator[Console]:
+def console_of(folder: Path, keys: Path | str, *words: str) -> Iterator[Console]:
     environment = {**os.environ, "SUREHAND_RUNTIME_DIR": str(folder / "run")}
     with terminal([SUREHAND, "console", "--no-open", "--keys", str(keys), *words], env=environment) as seen:
         yield Console(seen)

@@ -51,6 +51,8 @@ class Authority:
         self.policies: Policies | None = None
         #: Set by `compose`: forms the policy document of a read.
         self.read_document: Callable[[Session, Surface], PolicyInput] | None = None
+        #: Set beside it: notes what a window claims; another number is another answer.
+        self.claims_noted: Callable[[Surface], int] = lambda _surface: 0
 
     @property
     def policy(self) -> Policy:
@@ -172,7 +174,9 @@ class Authority:
         """
         self.check_usable()
         generation = "1" if self.policies is None else self.policies.read_generation
-        key = (surface.app.key, surface.place, surface.app.claimed_name, surface.title, generation)
+        # The process too: of two of one program, one may show what is out of reach.
+        process = f"{surface.app.pid}/{self.claims_noted(surface)}"
+        key = (surface.app.key, surface.place, surface.app.claimed_name, surface.title, generation, process)
         kept = session.read_decisions.get(key)
         if kept is None:
             if self.read_document is None:

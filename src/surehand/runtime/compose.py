@@ -163,7 +163,7 @@ def _parts(
     policies = _policies(config, clock, journal)
     authority = Authority(config, policies.ruling.policy, _keyring(config), ed25519.verify, clock)
     authority.policies = policies
-    authority.read_document = facts.reading
+    authority.read_document, authority.claims_noted = facts.reading, facts.noted
     authority.budgets = Budgets(clock, journal)
     operations = Operations(journal, clock)
     scenes = Scenes(clock, authority.check_read)

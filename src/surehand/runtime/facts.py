@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from surehand.core.hashing import Digest
+from surehand.core.policy.categories import claims_console
 from surehand.core.policy.inputs import Scope, policy_input, read_input, with_secret
 from surehand.core.policy.vocabulary import Vocabulary
 from surehand.core.risk.controls import is_silent, is_written
@@ -36,12 +37,25 @@ class FactFinder:
         self._own_pids = own_pids
         self._attended: frozenset[int] = frozenset()
         self._own_ports: frozenset[int] = frozenset()
+        #: Processes with a window that claims to be the console page, while there is one.
+        self._claiming: frozenset[int] = frozenset()
         self._scopes: dict[tuple[str, str, str], Scope] = {}
 
     @property
     def attended(self) -> frozenset[int]:
         """Processes of the people on the control socket, whose windows are Surehand's own meanwhile."""
         return self._attended
+
+    def noted(self, surface: Surface) -> int:
+        """Note a window that claims to show the console page; return how many processes did while one runs.
+
+        From then on its whole process is out of reach: windows beside it may have no title, and show the same.
+        """
+        is_new = bool(self._own_ports) and surface.app.pid not in self._claiming
+        if is_new and claims_console(surface.title, surface.app.claimed_name):
+            self._claiming |= {surface.app.pid}
+            self._scopes.clear()
+        return len(self._claiming)
 
     @property
     def own_ports(self) -> frozenset[int]:
@@ -50,7 +64,7 @@ class FactFinder:
 
     def attend(self, pids: frozenset[int], own_ports: frozenset[int]) -> None:
         """Take these processes and ports for Surehand's own from now on."""
-        self._attended, self._own_ports = pids, own_ports
+        self._attended, self._own_ports, self._claiming = pids, own_ports, frozenset()
         self._scopes.clear()
 
     def document(self, run: Run) -> PolicyInput:
@@ -93,7 +107,7 @@ class FactFinder:
                 digest=self._digest,
                 backend=backend,
                 denied_tokens=self._denied,
-                own_pids=self._own_pids | self._attended,
+                own_pids=self._own_pids | self._attended | self._claiming,
                 own_ports=self._own_ports,
             )
             self._scopes[key] = scope

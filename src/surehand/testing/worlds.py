@@ -109,7 +109,7 @@ class World:
         self.authority = Authority(
             self.config, parse_policy(policy), keyring or Keyring(()), ed25519.verify, self.clock
         )
-        self.authority.read_document = facts.reading
+        self.authority.read_document, self.authority.claims_noted = facts.reading, facts.noted
         self.authority.budgets = Budgets(self.clock, self.journal)
         self.operations = Operations(self.journal, self.clock)
         self.scenes = Scenes(self.clock, self.authority.check_read)

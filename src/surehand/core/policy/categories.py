@@ -103,7 +103,7 @@ def classify_app(
     proven, observed = set(), set()
     if identity.pid in own_pids:
         proven.add(OWN_SURFACE)
-    if own.CONSOLE_TITLE in claims:
+    if claims_console(identity.claimed_name, *claimed):
         observed.add(OWN_SURFACE)
     if names & denied_tokens:
         proven.add("denied_app")
@@ -119,6 +119,11 @@ def classify_app(
         runs_commands=bool(names & (apps.terminals | apps.run_dialogs)),
         claims_to_run_commands=bool(claims & (apps.terminals_claimed | apps.run_dialogs_claimed)),
     )
+
+
+def claims_console(*texts: str) -> bool:
+    """Say whether what a window or its application calls itself is the console page's name."""
+    return any(part.strip() == own.CONSOLE_TITLE for text in texts for part in _title_parts(text))
 
 
 def _title_parts(text: str) -> tuple[str, ...]:

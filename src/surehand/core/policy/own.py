@@ -29,9 +29,9 @@ def leads_to(action: Action, ports: AbstractSet[int]) -> bool:
     if not ports:
         return False
     if isinstance(action, Open):
-        return _is_on(action.uri, ports)
+        return _is_on(action.uri, ports) or _names(action.uri, ports)
     if isinstance(action, Navigate | Tab):
-        return _is_on(action.url or "", ports)
+        return _is_on(action.url or "", ports) or _names(action.url or "", ports)
     if isinstance(action, App):
         return any(_names(text, ports) for text in action.arguments)
     if isinstance(action, TypeText | Paste):
