@@ -12,70 +12,25 @@ Usage: python benchmarks/mcp.py [--rounds N]
 from __future__ import annotations
 
 import argparse
-import asyncio
-import json
 import os
 import statistics
-import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Awaitable, Callable
-from pathlib import Path
 from typing import Any
+
+from _mcp import Server, run
 
 from surehand.testing.desktop import isolated_desktop
 from surehand.testing.fixture_app import FixtureApp
 from surehand.tools.context import Context
 
-SUREHAND = str(Path(sys.executable).with_name("surehand"))
 BOUNDS_MS = {
     "spawn → first reply": 1000.0,
     "observe, unchanged, 400 elements": 5.0,
     "invoke, verified, with its change": 25.0,
 }
 COUNT = {"role": "button", "name": "Count"}
-
-
-class Server:
-    """`surehand mcp` and the shortest client there can be."""
-
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
-        self.process = process
-        self._id = 0
-
-    @classmethod
-    async def start(cls, *options: str) -> Server:
-        process = await asyncio.create_subprocess_exec(
-            *[SUREHAND, "mcp", *options], stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, limit=2**24
-        )
-        return cls(process)
-
-    async def ask(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
-        assert self.process.stdin
-        assert self.process.stdout
-        self._id += 1
-        message = {"jsonrpc": "2.0", "id": self._id, "method": method, "params": params}
-        self.process.stdin.write(json.dumps(message).encode() + b"\n")
-        answer = json.loads(await self.process.stdout.readline())
-        assert answer["id"] == self._id, answer
-        return answer["result"]
-
-    async def hello(self) -> None:
-        about = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "bench", "version": "1"}}
-        await self.ask("initialize", about)
-        assert self.process.stdin
-        self.process.stdin.write(b'{"jsonrpc":"2.0","method":"notifications/initialized"}\n')
-
-    async def call(self, name: str, **arguments: Any) -> dict[str, Any]:
-        found = await self.ask("tools/call", {"name": name, "arguments": arguments})
-        assert not found["isError"], found
-        return found
-
-    async def end(self) -> None:
-        assert self.process.stdin
-        self.process.stdin.close()
-        await self.process.wait()
 
 
 async def timed(work: Callable[[], Awaitable[Any]]) -> float:
@@ -195,10 +150,4 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=60)
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        os.environ["SUREHAND_RUNTIME_DIR"] = folder + "/run"
-        try:
-            code = asyncio.run(main(options.rounds))
-        finally:
-            subprocess.run([SUREHAND, "stop"], capture_output=True, check=False)
-    sys.exit(code)
+    sys.exit(run(main(options.rounds)))

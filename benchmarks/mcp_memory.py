@@ -4,10 +4,11 @@ Five applications on one isolated desktop, a daemon of its own, `surehand mcp` o
 agents do: looks, queries, texts, waits, presses and edits that are read back, several steps in one call, pictures. What
 the daemon holds is read from /proc: all of it, and its heap (anonymous memory, which is what grows by what is kept).
 
-The first calls fill what is bounded: scenes and pictures that may still be acted upon (30 s), the journal's pages, the
-libraries that only pictures need. They are the warm-up, 5 MB in 200 calls; what comes after it is the allocator filling
-its own gaps, and ends with the first thousand. It ends with 1 if the daemon has more than 90 MB with the five
-applications observed, or if its heap grows by more than 3 % over the last half of the calls.
+The first calls fill what is bounded (`surehand/limits.py`): scenes and pictures that may still be acted upon, the ends of
+the last 1 024 operations, the words of labels, the libraries that only pictures need. They are the warm-up, 2 000 calls
+for the last of these. What grows after it are gaps between what is kept, which end as well. It ends with 1 if the daemon
+has more than 90 MB with the five applications observed, or if after the warm-up a thousand calls make its heap grow by
+more than 1 %.
 
 Usage: python benchmarks/mcp_memory.py [--calls N]
 """
@@ -16,25 +17,26 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
-import os
-import subprocess
+import itertools
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from _mcp import Server, pid_of_daemon, run
+
 from surehand.testing.desktop import IsolatedDesktop, isolated_desktop
 from surehand.testing.fixture_app import FixtureApp
 
-SUREHAND = str(Path(sys.executable).with_name("surehand"))
 PROGRAMS = (["mousepad"], ["gnome-calculator"], ["featherpad"], ["kcalc"])
 FIXTURE = "gtk3_app.py"
 OBSERVED_MB_MAX = 90.0
-GROWTH_MAX = 0.03
-EVERY = 200
+GROWTH_MAX = 0.01
+THOUSAND = 1000
+WARM_UP = 2 * THOUSAND
+SAMPLED, LAST = 10, 100
+SHOWN = 200
 START_S = 30.0
 
 
@@ -51,52 +53,6 @@ class Memory(NamedTuple):
     def of(cls, pid: int) -> Memory:
         words = dict(line.split(":", 1) for line in Path(f"/proc/{pid}/status").read_text("utf-8").splitlines())
         return cls(int(words["VmRSS"].split()[0]) / 1024, int(words["RssAnon"].split()[0]) / 1024)
-
-
-class Server:
-    """`surehand mcp` and the shortest client there can be."""
-
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
-        self.process = process
-        self.calls = 0
-        self.bytes = 0
-        self._id = 0
-
-    @classmethod
-    async def start(cls, *options: str) -> Server:
-        process = await asyncio.create_subprocess_exec(
-            *[SUREHAND, "mcp", *options], stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, limit=2**24
-        )
-        server = cls(process)
-        about = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "bench", "version": "1"}}
-        await server.ask("initialize", about)
-        assert process.stdin
-        process.stdin.write(b'{"jsonrpc":"2.0","method":"notifications/initialized"}\n')
-        return server
-
-    async def ask(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
-        assert self.process.stdin
-        assert self.process.stdout
-        self._id += 1
-        message = {"jsonrpc": "2.0", "id": self._id, "method": method, "params": params}
-        self.process.stdin.write(json.dumps(message).encode() + b"\n")
-        line = await self.process.stdout.readline()
-        self.bytes += len(line)
-        answer = json.loads(line)
-        assert answer["id"] == self._id, answer
-        return answer["result"]
-
-    async def call(self, name: str, **arguments: Any) -> dict[str, Any]:
-        self.calls += 1
-        found = await self.ask("tools/call", {"name": name, "arguments": arguments})
-        if found["isError"]:
-            raise RuntimeError(f"{name} {arguments}: {found['content'][0]['text']}")
-        return found["structuredContent"]
-
-    async def end(self) -> None:
-        assert self.process.stdin
-        self.process.stdin.close()
-        await self.process.wait()
 
 
 def work(windows: dict[str, str]) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -135,7 +91,7 @@ async def observed(server: Server) -> dict[str, str]:
     """Look at every window once; return their ids by application."""
     until = time.monotonic() + START_S
     while True:
-        found = (await server.call("list_windows"))["windows"]
+        found = (await server.call("list_windows"))["structuredContent"]["windows"]
         windows = {Path(one["app"]).name: one["window"] for one in found}
         if {FIXTURE, *(argv[0] for argv in PROGRAMS)} <= windows.keys():
             break
@@ -147,22 +103,8 @@ async def observed(server: Server) -> dict[str, str]:
     return windows
 
 
-def pid_of_daemon() -> int:
-    runtime = os.environ["SUREHAND_RUNTIME_DIR"]
-    for folder in Path("/proc").iterdir():
-        if not folder.name.isdecimal():
-            continue
-        try:
-            words, command = (folder / "environ").read_bytes(), (folder / "cmdline").read_bytes()
-        except OSError:
-            continue
-        if f"SUREHAND_RUNTIME_DIR={runtime}".encode() in words and b"surehand.daemon" in command:
-            return int(folder.name)
-    raise SystemExit("no daemon")
-
-
 async def measure(desktop: IsolatedDesktop, calls: int) -> bool:
-    server = await Server.start("--desktop", desktop.name)
+    server = await (await Server.start("--desktop", desktop.name)).hello()
     windows = await observed(server)
     daemon = pid_of_daemon()
     first = Memory.of(daemon)
@@ -170,22 +112,25 @@ async def measure(desktop: IsolatedDesktop, calls: int) -> bool:
     print(f"{len(windows)} applications observed: {first} (≤ {OBSERVED_MB_MAX:g} MB{'' if fine else '  MISSED'})")
     print(f"{'calls':>6}  {'daemon':34}  {'surehand mcp':34}  ms/call", flush=True)
     begun, steps = time.perf_counter(), work(windows)
-    settled, half = first, calls - calls // 2
+    #: The least that it held at the end of each thousand calls: a moment's buffers come and go.
+    held: list[float] = []
     for number in range(1, calls + 1):
         tool, arguments = next(steps)
         await server.call(tool, **arguments)
-        if number == half:
-            settled = Memory.of(daemon)
-        if number % EVERY == 0 or number == calls:
+        if number % SAMPLED == 0 and -number % THOUSAND < LAST:
+            if -number % THOUSAND + SAMPLED >= LAST:
+                held.append(Memory.of(daemon).heap)
+            held[-1] = min(held[-1], Memory.of(daemon).heap)
+        if number % SHOWN == 0 or number == calls:
             each = (time.perf_counter() - begun) / number * 1000
             print(
                 f"{number:6}  {Memory.of(daemon)!s:34}  {Memory.of(server.process.pid)!s:34}  {each:7.1f}", flush=True
             )
-    last = Memory.of(daemon)
     await server.end()
-    growth = last.heap / settled.heap - 1
-    flat = growth <= GROWTH_MAX
-    said = f"heap {last.heap - settled.heap:+.1f} MB ({growth:+.1%}) over the last {calls - half} of {calls} calls"
+    print("heap at the end of each thousand calls: " + ", ".join(f"{one:.1f}" for one in held) + " MB")
+    grown = max(later / before - 1 for before, later in itertools.pairwise(held[WARM_UP // THOUSAND - 1 :]))
+    flat = grown <= GROWTH_MAX
+    said = f"at most {grown:+.1%} in a thousand calls after the first {WARM_UP}"
     print(f"{said} (≤ {GROWTH_MAX:+.0%}{'' if flat else '  MISSED'})")
     return fine and flat
 
@@ -204,12 +149,8 @@ async def main(calls: int) -> int:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--calls", type=int, default=1000)
+    parser.add_argument("--calls", type=int, default=WARM_UP + THOUSAND)
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        os.environ["SUREHAND_RUNTIME_DIR"] = folder + "/run"
-        try:
-            code = asyncio.run(main(options.calls))
-        finally:
-            subprocess.run([SUREHAND, "stop"], capture_output=True, check=False)
-    sys.exit(code)
+    if options.calls < WARM_UP + THOUSAND:
+        parser.error(f"--calls is at least {WARM_UP + THOUSAND}: {WARM_UP} warm up, and a thousand are measured")
+    sys.exit(run(main(options.calls)))
