@@ -170,6 +170,7 @@ WARNED = {
     "a pattern of no effect": rule("x", action=["desktop.invoke", "web.*"]),
     "a name instead of an identity": rule("x", app=["mousepad"]),
     "an origin with a path": rule("x", place=["https://example.org/shop"]),
+    "an origin": rule("x", place=["https://example.org", "https://example.net"]),
     "an interpreter": rule("x", app=["exe:/usr/bin/python3.11"]),
     "reading by changing": rule("x", action=["desktop.invoke"], risk=["read"]),
     "a harmless program": rule("x", action=["process.run"], risk=["reversible"]),
@@ -187,6 +188,7 @@ WARNED = {
     + rule("x", "require_approval", more="match.observed.name = ['DELETE all']\n").replace("[rule.match]\n", ""),
 }
 NOT_WARNED = {
+    "a window's role beside an origin": rule("x", place=["main", "https://example.org"]),
     "a narrower deny": rule("wide") + rule("x", "deny", app=["exe:/usr/bin/a"]),
     "what covers more": rule("wide", app=["exe:*"]) + rule("x", more='covers = ["purchase"]\n', app=["exe:/usr/bin/a"]),
     "what covers under a question": rule("wide", "require_approval")
@@ -393,3 +395,11 @@ def test_an_operation_that_waits_for_a_person_is_explained_by_its_question(desk:
     assert said.code == 0
     assert said.out.startswith("require_approval: it deletes\n  desktop.invoke in exe:/usr/bin/mousepad for uid:7\n")
     assert f"approval ap1: {told}" in said.out
+
+
+def test_a_rule_about_an_origin_is_warned_of(tmp_path, cli: Cli):
+    """No rule about a domain holds before browsers of our own prove an address: its author must not think so (C45)."""
+    path = tmp_path / "p.toml"
+    path.write_text("version = 1\n" + rule("bank", "deny", place=["https://bank.example"]))
+    said = cli("policy", "check", str(path))
+    assert "no browser's address is proven yet, so a rule about an origin never matches" in said.out

@@ -62,13 +62,22 @@ def _alone(rule: Rule) -> tuple[str, tuple[str, ...]] | None:
         return (f"no effect is called {unknown}", ("match", "action"))
     if match.app and (strange := next((app for app in match.app if not _IDENTITY.match(app)), None)) is not None:
         return (f"{strange} is no identity: write exe:/usr/bin/… as `surehand apps` shows it", ("match", "app"))
-    for place in match.place:
-        if "://" in place and not _ORIGIN.fullmatch(place):
-            return (f"an origin has no path, so {place} never matches", ("match", "place"))
+    if (why := _nowhere(match.place)) is not None:
+        return (why, ("match", "place"))
     grants = rule.effect == "allow" or bool(rule.covers)
     if grants and match.app and all("*" not in app and is_interpreter(app) for app in match.app):
         return ("an interpreter's identity opens nothing, so it never matches: name the script", ("match", "app"))
     return _contradiction(match, effects)
+
+
+def _nowhere(places: tuple[str, ...]) -> str | None:
+    strange = next((place for place in places if "://" in place and not _ORIGIN.fullmatch(place)), None)
+    if strange is not None:
+        return f"an origin has no path, so {strange} never matches"
+    if places and all("://" in place for place in places):
+        # Browsers are read through accessibility, which proves no address.
+        return "no browser's address is proven yet, so a rule about an origin never matches"
+    return None
 
 
 def _contradiction(match: Match, effects: frozenset[str]) -> tuple[str, tuple[str, ...]] | None:
