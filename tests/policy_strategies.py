@@ -17,6 +17,7 @@ PRINCIPALS = ["agent", "agent.sub"]
 ACTIONS = ["desktop.invoke", "desktop.clipboard.read", "process.run"]
 APPS = ["exe:/usr/bin/mousepad", "exe:/usr/bin/python3.11", "exe:/opt/bash", "script:/usr/bin/python3:/srv/a.py", ""]
 PLACES = ["main", "https://example.org", ""]
+SECRETS = ["vault:mail", "env:TOKEN", ""]
 TEXTS = ["Save", "DELETE all", "de\u200blete", "", "Ünïcode €", "a_b", "\n"]
 #: Longer than what a rule is compared with.
 LONG_TEXT = "x" * 1023 + "yz"
@@ -63,6 +64,7 @@ def _match(random: Random) -> Match:
         risk=_seldom(random, RISKS, 3),
         isolation=_seldom(random, ISOLATIONS),
         interaction_mode=_seldom(random, MODES, 1),
+        secret=_patterns(random, SECRETS) if random.random() < 0.3 else (),
         category=_seldom(random, sorted(CATEGORIES), 3),
         observed=observed,
     )
@@ -115,6 +117,7 @@ def build_document(random: Random) -> PolicyInput:
             isolation=random.choice(ISOLATIONS),
             trust_level="A",
             backend="atspi",
+            secret=random.choice(SECRETS) or None,
             categories=_some(random, categories, 2) if random.random() < 0.5 else (),
             sensitive_app=random.random() < 0.15,
             observed=build_observed(random),
