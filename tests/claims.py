@@ -55,6 +55,11 @@ _ANSWERING = "tests/unit/cli/test_watching.py::"
 _ONCE = "tests/unit/runtime/test_attacks_once.py::"
 _REACH = "tests/unit/runtime/test_attacks_reach.py::"
 _HTTP = "tests/unit/mcp/test_http.py::"
+_CONTENTS = "tests/unit/runtime/test_contents.py::"
+_COVERING = "tests/unit/runtime/test_covering.py::"
+_SHOTS = "tests/unit/runtime/test_shots.py::"
+_WITHHELD = "tests/unit/runtime/test_withheld.py::"
+_CROPS = "tests/unit/runtime/test_crops.py::"
 _OBEYED = "tests/unit/risk/test_injections.py::"
 _ACTING = "tests/unit/atspi/test_acting_outcome.py::"
 _INSTALLED = "tests/unit/test_installed_applications.py::"
@@ -390,6 +395,117 @@ CLAIMS: tuple[Claim, ...] = (
             _CORE + "redaction.py",
             "            value[field] = _redact(value[field], digest)\n",
             "            pass\n",
+        ),
+    ),
+    Claim(
+        7,
+        "a field that was secret once stays so when its application shows it in clear",
+        (
+            _COVERING + "test_a_password_that_is_shown_in_clear_is_read_out_by_nothing",
+            _COVERING + "test_what_lies_in_a_secret_field_is_secret_too_and_stays_so",
+        ),
+        Guard(
+            _RUNTIME + "covering.py",
+            "is_secret(node) or parent in inside or node.handle in known.handles",
+            "is_secret(node) or parent in inside",
+        ),
+    ),
+    Claim(
+        7,
+        "a field whose label calls it a password, or that a rule names, is secret from the start",
+        (
+            _COVERING + "test_a_field_whose_label_calls_it_a_password_is_one_from_the_start",
+            _COVERING + "test_a_field_that_a_rule_names_is_read_out_by_nothing",
+        ),
+        Guard(_RUNTIME + "covering.py", "secret = known.full or _is_named(node, names or {}, redact)", "pass"),
+    ),
+    Claim(
+        7,
+        "guessing at a password that is shown in clear is answered by nothing",
+        (_COVERING + "test_a_guess_at_a_password_in_clear_is_answered_by_nothing",),
+        Guard(_RUNTIME + "scenes.py", "desk.secret_fields.cover(surface, tree, redact)", "tree"),
+    ),
+    Claim(
+        7,
+        "a picture in whose taking a secret or a closed window moved is not given out",
+        (
+            _SHOTS + "test_a_secret_that_moves_on_while_pictures_are_taken_is_in_none",
+            _SHOTS + "test_a_closed_window_that_moves_while_the_desktop_is_pictured_is_in_no_picture",
+        ),
+        Guard(_RUNTIME + "shots.py", "        if before.hidden == after.hidden:\n", "        if True:\n"),
+    ),
+    Claim(
+        7,
+        "a window that policy closes is in no picture of the desktop, whatever covers it",
+        (
+            _SHOTS + "test_a_window_of_a_closed_application_is_painted_whatever_covers_it",
+            _SHOTS + "test_what_floats_above_is_painted_unless_its_process_is_open_and_shows_no_secret",
+        ),
+        Guard(_RUNTIME + "shots.py", "        covered += [*before.places(), *after.places()]\n", ""),
+    ),
+    Claim(
+        7,
+        "a secret without a known place costs the picture",
+        (_SHOTS + "test_a_secret_without_a_known_place_costs_the_picture_or_its_whole_window",),
+        Guard(
+            _RUNTIME + "shots.py",
+            '        if is_secret(node) and (node.bounds is not None or "showing" in node.states)\n',
+            "        if is_secret(node) and node.bounds is not None\n",
+        ),
+    ),
+    Claim(
+        7,
+        "secrets are painted with the margin that their toolkit needs",
+        (_SHOTS + "test_a_secret_is_painted_with_the_margin_that_its_toolkit_needs",),
+        Guard(
+            _RUNTIME + "shots.py",
+            "    return (x - wide, y - tall, width + 2 * wide, height + 2 * tall)\n",
+            "    return bounds\n",
+        ),
+    ),
+    Claim(
+        7,
+        "what was read of a window that policy closed meanwhile is not given out",
+        (_CONTENTS + "test_what_was_read_of_a_window_that_became_closed_meanwhile_is_not_given_out",),
+        Guard(_RUNTIME + "scenes.py", "        await self._check_read(session, now)\n\n", "\n"),
+    ),
+    Claim(
+        7,
+        "a withheld output is in no reply, record, log or page, nor is what it changed",
+        (_WITHHELD + "test_a_withheld_output_is_durable_honest_and_nowhere",),
+        Guard(
+            _RUNTIME + "agent.py",
+            'if seen is not None and reply.terminal is not None and reply.status != "withheld":',
+            "if seen is not None and reply.terminal is not None:",
+        ),
+    ),
+    Claim(
+        7,
+        "output past its bound, or that cannot be looked through, is withheld",
+        (
+            _WITHHELD + "test_output_at_the_bound_is_released_and_past_it_withheld",
+            _WITHHELD + "test_an_output_that_cannot_be_looked_through_is_withheld_and_the_operation_no_failure",
+        ),
+        Guard(_CORE + "release.py", "    if size > limits.OUTPUT_BYTES_MAX:\n", "    if False:\n"),
+    ),
+    Claim(
+        7,
+        "the picture that an approver is shown is the one whose hash is signed, or none",
+        (_CROPS + "test_another_picture_in_its_place_is_shown_to_nobody",),
+        Guard(
+            _RUNTIME + "crops.py",
+            "    return png is not None and expected is not None and crop_hash(png) == expected\n",
+            "    return png is not None\n",
+        ),
+    ),
+    Claim(
+        6,
+        "cutting a long result leads nothing of a screen out of its quotes",
+        ("tests/unit/tools/test_projection.py::test_no_line_of_a_screen_leaves_its_quotes_because_it_was_cut",),
+        Guard(
+            "src/surehand/tools/projection.py",
+            '    return "\\n".join([*head, marker, *tail])\n',
+            '    return text[: left // 2] + "\\n" + marker + "\\n" + text[-left // 2 :]\n',
         ),
     ),
     Claim(

@@ -34,7 +34,8 @@ EXIT_SIGINT: Final = 130
 
 _PROGRESS_AFTER_S: Final = 1.0
 _COLOURS: Final = {"good": "32", "bad": "31", "warn": "33", "dim": "2", "bold": "1"}
-_NOT_ASCII: Final = re.compile(r"[^\x00-\x7f]")
+#: What JSON leaves as it is and a terminal may not get; Delete is the one of ASCII.
+_NOT_ASCII: Final = re.compile(r"[^\x00-\x7e]")
 
 
 #: A line of text, or a colour and a line.

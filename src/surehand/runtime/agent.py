@@ -228,7 +228,8 @@ async def act(parts: Parts, session: Session, args: p.Act) -> dict[str, Any]:
         reply = await parts.gateway.act(session, request, wait_approval_ms=left_ms)
     if reply.error is not None:
         session.shown.candidates(session.latest.values(), reply.error.get("observed") or {})
-    if seen is not None and reply.terminal is not None:
+    # What a withheld operation changed is as little for its caller as what it returned.
+    if seen is not None and reply.terminal is not None and reply.status != "withheld":
         # Whoever gives up now still hears the outcome; only the look is dropped.
         with contextlib.suppress(asyncio.CancelledError):
             reply = await launched.window_of(parts, session, seen.windows, reply)
@@ -283,7 +284,7 @@ async def batch(parts: Parts, session: Session, args: p.RunBatch) -> dict[str, A
     value: dict[str, Any] = {"replies": [_reply_value(reply) for reply in replies]}
     if stopped_by is not None:
         value["stopped_by"] = stopped_by
-    ended = [reply for reply in replies if reply.terminal is not None]
+    ended = [reply for reply in replies if reply.terminal is not None and reply.status != "withheld"]
     if seen is not None and ended:
         with contextlib.suppress(asyncio.CancelledError):
             value["after"] = await changes.after(parts, session, seen, ended)
