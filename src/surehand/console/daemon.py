@@ -107,13 +107,13 @@ class Daemon:
     def announcement(self) -> dict[str, Any]:
         """Return what the daemon is told: the port, and the processes that show the page and still live."""
         for pid, born in list(self._shown_by.items()):
-            if _birth_of(pid) != born:
+            if not born or _birth_of(pid) != born:
                 del self._shown_by[pid]
         return {"port": self._port, "pids": sorted(self._shown_by)}
 
     def is_shown_by(self, pid: int) -> bool:
         """Say whether the daemon was told of a process, and it is still that one."""
-        return pid in self._shown_by and self._shown_by[pid] == _birth_of(pid)
+        return bool(born := self._shown_by.get(pid)) and born == _birth_of(pid)
 
     @property
     def browsers(self) -> tuple[int, ...]:
