@@ -148,6 +148,7 @@ WEBAUTHN_SIGNATURE_BYTES_MAX: Final = 128  # ES256 in DER takes at most 72, EdDS
 WEBAUTHN_COUNT_MAX: Final = 2**32 - 1  # four bytes of the authenticator's data
 CREDENTIALS_MAX: Final = 64  # in force in one daemon; each is looked at with every answer
 CREDENTIAL_LABEL_BYTES_MAX: Final = 128  # a person's word for a device
+CONSOLE_ASKED_MAX: Final = 64  # answers that authenticators are signing now; each is a person's, and given up in minutes
 INVITATION_CODE_BYTES_MAX: Final = 64  # ten letters and what people type between them
 INVITATION_MS_MAX: Final = 600_000  # from the terminal to the page; a code that lies about is not good for ever
 INVITATIONS_OPEN_MAX: Final = 8  # the oldest gives way
@@ -256,15 +257,10 @@ JOURNAL_BUSY_MS_MAX: Final = 5_000  # how long another program's lock on the fil
 JOURNAL_VERIFY_START_EVENTS: Final = 10_000  # a longer log is verified at its end before the first append
 RECOVERY_PASS_MAX: Final = 1_024
 
-# --- keys (spec §3.4, §7) -------------------------------------------------------------------------------------
-KEY_FILE_BYTES_MAX: Final = 4 * 1024
-KEYRING_BYTES_MAX: Final = 256 * 1024
-KEYRING_KEYS_MAX: Final = 256
-PASSPHRASE_BYTES_MAX: Final = 1_024
 # --- looking through it ---------------------------------------------------------------------------------------
-OPERATIONS_TOLD_MS: Final = 250  # between two words that operations ended: a page that shows them loads them again
 OPERATIONS_PAGE_DEFAULT: Final = 50
 OPERATIONS_PAGE_MAX: Final = 200  # operations of one page; a person reads fewer
+OPERATIONS_TOLD_MS: Final = 250  # between two words that operations ended: a page that shows them loads them again
 OPERATIONS_LOOKED_MAX: Final = 2_000  # looked at for one page; then whoever asks says whether to go on
 OPERATION_EVENTS_MAX: Final = 1_000  # of one operation that are shown; a refusal repeated for ever has more
 SOUGHT_BYTES_MAX: Final = 256  # of one thing that is looked for

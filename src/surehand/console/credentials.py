@@ -159,6 +159,10 @@ class Credentials:
     def __init__(self, kinds: Sequence[Kind]) -> None:
         self._kinds = {kind.name: kind for kind in kinds}
 
+    def kind(self, name: str) -> Kind | None:
+        """Return the kind of that name."""
+        return self._kinds.get(name)
+
     async def offers(self, pending: PendingApproval) -> list[tuple[str, Sequence[Offer]]]:
         """Return what can answer this question here: the template of each kind, and its offers.
 

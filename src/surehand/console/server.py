@@ -25,6 +25,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import Receive, Scope, Send
 
 from surehand import limits
+from surehand.console.authenticators import Authenticators
 from surehand.console.connections import Connection
 from surehand.console.credentials import Credentials, Keys
 from surehand.console.daemon import Daemon
@@ -205,7 +206,7 @@ async def serve(
     shared = Console(
         daemon=daemon,
         door=door,
-        credentials=Credentials([Keys(keys, approver)]),
+        credentials=Credentials([Keys(keys, approver), Authenticators(daemon, approver)]),
         pages=tuple((one.TITLE, one.PATH) for one in PAGES),
     )
     config = uvicorn.Config(

@@ -191,23 +191,23 @@ async def answered(request: Request) -> Response:
 
 
 async def _answer(request: Request, said: dict[str, str], memory: _Memory) -> dict[str, str]:
-    word = _word(said)
+    wanted = word(said)
     shared = console(request)
     found = await shared.daemon.call("approvals.show", {"approval_id": _id(request)})
     if found["pending"] is None or found["stands"]["status"] != "pending":
         raise Conflict(f"this question is over: {_how(found)}")
     pending = convert(PendingApproval, found["pending"])
     _check_shown(pending, said, memory)
-    signed = await shared.credentials.sign(pending, word, said)
+    signed = await shared.credentials.sign(pending, wanted, said)
     state = (await shared.daemon.call("answer", {"answer": to_value(signed)}))["state"]
     what = f"{question.verb(pending.presentation.action)} {question.about(pending.presentation)}"
-    done = _SAID[said["answer"]] if state in _FITS[word.answer] else f"Taken, but the question is {state}"
+    done = _SAID[said["answer"]] if state in _FITS[wanted.answer] else f"Taken, but the question is {state}"
     text = f"{done}, as {signed.approver}: {what}"
     if state == "waiting":
         text += f". Your yes counts; {pending.needed} people are needed"
     if signed.standing is not None:
         text += f". {signed.standing.uses_max} more uses, for {said['minutes']} minutes"
-    return {"text": text, "tone": "warn" if state == "waiting" else "bad" if word.answer == "deny" else "good"}
+    return {"text": text, "tone": "warn" if state == "waiting" else "bad" if wanted.answer == "deny" else "good"}
 
 
 def _check_shown(pending: PendingApproval, said: dict[str, str], memory: _Memory) -> None:
@@ -224,7 +224,7 @@ def _check_shown(pending: PendingApproval, said: dict[str, str], memory: _Memory
         raise Conflict("the answer came before this could be read", fix="read it, then answer again")
 
 
-def _word(said: dict[str, str]) -> Said:
+def word(said: dict[str, str]) -> Said:
     """Return what the form says.
 
     Raises:

@@ -6,7 +6,7 @@ from typing import Final, Protocol
 
 from starlette.routing import BaseRoute
 
-from surehand.console.pages import approvals, audit, doctor, now, policy, sessions, timeline
+from surehand.console.pages import approvals, audit, credentials, doctor, now, policy, sessions, timeline
 
 
 class Page(Protocol):
@@ -17,4 +17,4 @@ class Page(Protocol):
     ROUTES: tuple[BaseRoute, ...]
 
 
-PAGES: Final[tuple[Page, ...]] = (approvals, now, timeline, audit, policy, sessions, doctor)
+PAGES: Final[tuple[Page, ...]] = (approvals, now, timeline, audit, policy, sessions, credentials, doctor)
