@@ -227,6 +227,8 @@ CONSOLE_SHOWN_MAX: Final = 1_024  # questions of which is remembered when a brow
 CONSOLE_USES_DEFAULT: Final = 20  # of leave that comes with a yes
 CONSOLE_MINUTES_DEFAULT: Final = 30
 CONSOLE_MINUTES_MAX: Final = 24 * 60  # a day, as the daemon takes it
+CONSOLE_DESKTOPS_MAX: Final = 16  # desktops that one page follows, and pictures kept for one browser
+CONSOLE_FOLLOW_MS: Final = 5_000  # one question what is new on the desktops; then the page asks again
 CONSOLE_ANSWERED_MAX: Final = 256  # answers of one browser that a form sent twice is told of again
 
 WATCHES_MAX: Final = 4  # watches of one session
