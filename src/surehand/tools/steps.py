@@ -28,6 +28,9 @@ from surehand.tools.tool import Answer, Tool, refusal
 _WHOLE_WINDOW: Final = frozenset(["type_text", "press_key", "window"])
 
 
+_NOWHERE: Final = frozenset(["launch_app", "physical_state", "release_all"])
+
+
 class Step(Deed, frozen=True, kw_only=True):
     """A deed and what to read back of it."""
 
@@ -54,8 +57,7 @@ async def act(context: Context, args: Act) -> Answer:
     for place, step in enumerate(args.steps):
         try:
             check(step)
-            if step.expect is not None and not isinstance(step.expect, str):
-                step.expect.verification()
+            _check_expected(step)
         except InvalidRequest as error:
             raise InvalidRequest(f"step {place}: {error.message}", fix=error.fix) from error
     operation_id = context.operation_id(args.operation_id)
@@ -77,6 +79,18 @@ async def act(context: Context, args: Act) -> Answer:
         told.window = window_after(context, {"output": {"after": after}, "window": told.window})
     answer = told.answer(more, words)
     return await with_picture(context, answer, told.window) if args.image and told.acted else answer
+
+
+def _check_expected(step: Step) -> None:
+    """Refuse what would never be looked at: what is aimed at no window has none to read anything back from.
+
+    Raises:
+        InvalidRequest.
+    """
+    if step.expect is not None and not isinstance(step.expect, str):
+        step.expect.verification()
+        if step.do in _NOWHERE:
+            raise InvalidRequest(f"{step.do} takes no expect", fix="say what to wait for with wait_for, after it")
 
 
 async def _plan(context: Context, args: Act, operation_id: str) -> Answer | None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from surehand.testing.memory import button, field
 from surehand.testing.worlds import World
 from surehand.tools.catalog import TOOLS, call, find_tool
@@ -89,3 +91,12 @@ async def test_what_only_an_earlier_step_shows_is_asked_about_when_its_turn_come
         assert answer.data["status"] == "approval_required"
         assert [step["status"] for step in answer.data["steps"]] == ["approval_required"]
         assert world.approvals.pending()[0].presentation.steps == ()
+
+
+@pytest.mark.parametrize("step", [{"do": "launch_app", "name": "pad"}, {"do": "release_all"}, {"do": "physical_state"}])
+async def test_what_would_never_be_read_back_is_refused_before_anything(step: dict[str, Any]) -> None:
+    async with straight(World(policy="")) as (context, world):
+        answer = await call(context, ACT, {"steps": [*steps()[:1], {**step, "expect": {"title": "Pad"}}]})
+        assert answer.data["error"]["code"] == "invalid_request"
+        assert "takes no expect" in answer.text
+        assert world.app.effects == []
