@@ -63,7 +63,7 @@ def init(
         f"  surehand policy check{'' if file is None else f' {path}'}",
     ]
     if file is None:
-        lines.append("  surehand stop      the next command starts a daemon with it")
+        lines.append("  surehand policy show     a running daemon applies it within a second")
     else:
         lines.append(f'and name it in the configuration: policy = "{path.absolute()}"')
     out().data({"file": str(path.absolute()), "preset": preset}, lines)
