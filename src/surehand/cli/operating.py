@@ -68,6 +68,10 @@ def ps() -> None:
         rows = found.get(key) or ()
         lines += ["", f"{title}: {len(rows)}"]
         lines += ["  " + "  ".join(f"{name}={value}" for name, value in row.items()) for row in rows]
+    held = found.get("holds") or ()
+    if held:
+        lines += ["", ("bad", f"{len(held)} {'hold keeps' if len(held) == 1 else 'holds keep'} agents from acting")]
+        lines.append("fix: surehand holds, then surehand resume or surehand hand-back DESKTOP")
     paused = [str(one["principal"]) for one in found.get("budgets") or () if one["paused"]]
     if paused:
         lines += ["", ("bad", f"paused, their budget is used up: {', '.join(paused)}")]

@@ -3,7 +3,7 @@
 Guarantees:
 - A picture is painted like every other (runtime/shots.py): no secret field, no window that policy closes.
 - A watcher asks for the next picture, so one that is slow gets the newest and nothing queues up; a desktop is pictured
-  at most every `limits.FRAME_MS_MIN`, for all watchers together, and only while somebody asks.
+  at most every `limits.VIEW_MS_MIN`, for all watchers together, and only while somebody asks.
 - A picture that cannot be taken says why, and what goes on is told all the same.
 - Where the agent aims is data beside the picture, never drawn into it.
 """
@@ -54,7 +54,7 @@ class _View:
     viewer: Session
     picture: _Picture | None = None
     screen_hash: bytes = b""
-    taken_at_ms: int = -limits.FRAME_OLD_MS
+    taken_at_ms: int = -limits.VIEW_OLD_MS
     watchers: int = 0
     taking: asyncio.Lock = field(default_factory=asyncio.Lock)
 
@@ -90,7 +90,7 @@ async def frame(parts: Parts, session: Session, args: p.Frame) -> dict[str, Any]
     if desk is None:
         raise InvalidRequest("no agent is on a desktop of that name", fix="`surehand ps` shows where agents are")
     view = _view(parts, desk, session)
-    if view.watchers >= limits.FRAME_WATCHERS_MAX:
+    if view.watchers >= limits.VIEW_WATCHERS_MAX:
         raise TooLarge(f"{view.watchers} watch this desktop, which is the limit", fix="close one of the pages")
     view.watchers += 1
     try:
@@ -110,8 +110,14 @@ async def _next(parts: Parts, desk: Desk, view: _View, args: p.Frame) -> dict[st
         if news or left_ms <= 0:
             break
         # A screen has no event that costs less than looking at it.
-        await asyncio.sleep(min(left_ms, limits.FRAME_MS_MIN) / 1000)
-    value = {"name": desk.name, "tag": picture.tag, "state": state, "state_tag": state_tag, "error": picture.error}
+        await asyncio.sleep(min(left_ms, limits.VIEW_MS_MIN) / 1000)
+    value: dict[str, Any] = {
+        "name": desk.name,
+        "tag": picture.tag,
+        "state": state,
+        "state_tag": state_tag,
+        "error": picture.error,
+    }
     value |= {"width": picture.width, "height": picture.height, "scale_milli": picture.scale_milli}
     if picture.tag != args.after:
         value["jpeg_base64"] = base64.b64encode(picture.jpeg).decode("ascii")
@@ -140,7 +146,7 @@ def _view(parts: Parts, desk: Desk, session: Session) -> _View:
 async def _newest(parts: Parts, desk: Desk, view: _View) -> _Picture:
     async with view.taking:
         old_ms = parts.clock.monotonic_ms() - view.taken_at_ms
-        if view.picture is None or old_ms >= limits.FRAME_MS_MIN:
+        if view.picture is None or old_ms >= limits.VIEW_MS_MIN:
             view.picture = await _take(parts, desk, view)
             view.taken_at_ms = parts.clock.monotonic_ms()
         return view.picture
@@ -152,7 +158,7 @@ async def _take(parts: Parts, desk: Desk, view: _View) -> _Picture:
             raise CaptureUnavailable("this desktop gives no pictures", fix="surehand doctor")
         seen = hashlib.sha256((await desk.screen.capture(None))[1]).digest()
         old_ms = parts.clock.monotonic_ms() - view.taken_at_ms
-        if view.picture is not None and seen == view.screen_hash and old_ms < limits.FRAME_OLD_MS:
+        if view.picture is not None and seen == view.screen_hash and old_ms < limits.VIEW_OLD_MS:
             return view.picture
         shot = await desktop_shot(parts, view.viewer, desk.screen)
         # Nobody refers to what the viewer saw; kept, it would be memory of windows that are long gone.
@@ -171,14 +177,14 @@ def _encoded(capture: Capture, png: bytes) -> _Picture:
 
     with Image.open(io.BytesIO(png)) as opened:
         image = opened.convert("RGB")
-    image.thumbnail((limits.FRAME_EDGE_MAX, limits.FRAME_EDGE_MAX))
+    image.thumbnail((limits.VIEW_EDGE_MAX, limits.VIEW_EDGE_MAX))
     data = b""
     while True:
         for quality in _QUALITIES:
             out = io.BytesIO()
             image.save(out, format="JPEG", quality=quality)
             data = out.getvalue()
-            if len(data) <= limits.FRAME_BYTES_MAX:
+            if len(data) <= limits.VIEW_BYTES_MAX:
                 scale = round(capture.width * 1000 * 1000 / capture.scale_milli / image.width)
                 return _Picture(_tag(data), data, image.width, image.height, scale)
         image = image.resize((max(1, image.width // 2), max(1, image.height // 2)))

@@ -561,7 +561,7 @@ class Frame(Record, frozen=True, kw_only=True):
     wait_ms: int = 0
 
     def __post_init__(self) -> None:
-        check_range("wait_ms", self.wait_ms, 0, limits.FRAME_WAIT_MS_MAX)
+        check_range("wait_ms", self.wait_ms, 0, limits.VIEW_WAIT_MS_MAX)
 
 
 class TakeDesktop(Record, frozen=True, kw_only=True):

@@ -62,3 +62,12 @@ def test_a_desktop_is_taken_and_handed_back_by_name(desk: Desk, cli: Cli) -> Non
     assert "agents' again" in cli("hand-back", "work").out
     assert desk.named("take") == [{"name": "work", "reason": ""}]
     assert desk.named("hand_back") == [{"name": "work"}]
+
+
+def test_who_looks_at_the_daemon_sees_that_agents_are_held(desk: Desk, cli: Cli) -> None:
+    answers(
+        desk, ps={"sessions": [], "in_flight": [], "unresolved": [], "desktops": [], "budgets": [], "holds": [HOLD]}
+    )
+    said = cli("ps").out
+    assert "1 hold keeps agents from acting" in said
+    assert "surehand resume" in said

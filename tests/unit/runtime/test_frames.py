@@ -79,7 +79,7 @@ class Seen(Stage):
 
 @pytest.fixture
 async def seen(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Seen]:
-    monkeypatch.setattr(limits, "FRAME_MS_MIN", 10)
+    monkeypatch.setattr(limits, "VIEW_MS_MIN", 10)
     nodes = (
         button("save", "Save", bounds=(10, 10, 40, 20)),
         msgspec.structs.replace(field("pw", "Password", "hunter2", bounds=SECRET), role="password", secret=True),
@@ -113,7 +113,7 @@ async def test_who_watches_is_told_when_the_screen_changes_and_not_before(seen: 
     has = {"after": first["tag"], "state_after": first["state_tag"]}
     same = await seen.frame(**has, wait_ms=50)
     assert "jpeg_base64" not in same
-    waiting = asyncio.create_task(seen.frame(**has, wait_ms=limits.FRAME_WAIT_MS_MAX))
+    waiting = asyncio.create_task(seen.frame(**has, wait_ms=limits.VIEW_WAIT_MS_MAX))
     await until_looked(seen, 3)
     assert not waiting.done()
     seen.screen.colour = (0, 0, 255)
@@ -174,21 +174,21 @@ async def test_a_picture_is_made_smaller_until_it_fits(seen: Seen, monkeypatch: 
     seen.screen.size, seen.screen.colour = (500, 400), None
     whole = await seen.frame()
     assert whole["width"] == 500
-    monkeypatch.setattr(limits, "FRAME_BYTES_MAX", 40_000)
+    monkeypatch.setattr(limits, "VIEW_BYTES_MAX", 40_000)
     seen.host.parts.views.clear()
     small = await seen.frame()
     assert len(base64.b64decode(small["jpeg_base64"])) <= 40_000
     assert small["width"] * small["scale_milli"] == pytest.approx(500_000, rel=0.01)
-    seen.screen.size, seen.screen.colour = (limits.FRAME_EDGE_MAX + 1, 20), WHITE
+    seen.screen.size, seen.screen.colour = (limits.VIEW_EDGE_MAX + 1, 20), WHITE
     seen.host.parts.views.clear()
-    assert (await seen.frame())["width"] == limits.FRAME_EDGE_MAX
+    assert (await seen.frame())["width"] == limits.VIEW_EDGE_MAX
 
 
 async def test_as_many_watch_as_may_and_one_more_is_refused(seen: Seen) -> None:
     first = await seen.frame()
-    has = {"after": first["tag"], "state_after": first["state_tag"], "wait_ms": limits.FRAME_WAIT_MS_MAX}
-    waiting = [asyncio.create_task(seen.frame(**has)) for _ in range(limits.FRAME_WATCHERS_MAX)]
-    await until(lambda: seen.host.parts.views["memory"].watchers == limits.FRAME_WATCHERS_MAX)
+    has = {"after": first["tag"], "state_after": first["state_tag"], "wait_ms": limits.VIEW_WAIT_MS_MAX}
+    waiting = [asyncio.create_task(seen.frame(**has)) for _ in range(limits.VIEW_WATCHERS_MAX)]
+    await until(lambda: seen.host.parts.views["memory"].watchers == limits.VIEW_WATCHERS_MAX)
     with pytest.raises(TooLarge):
         await seen.frame()
     waiting[0].cancel()
@@ -201,7 +201,7 @@ async def test_as_many_watch_as_may_and_one_more_is_refused(seen: Seen) -> None:
 
 async def test_bounds_of_what_is_asked(seen: Seen) -> None:
     with pytest.raises(InvalidRequest):
-        await seen.frame(wait_ms=limits.FRAME_WAIT_MS_MAX + 1)
+        await seen.frame(wait_ms=limits.VIEW_WAIT_MS_MAX + 1)
     with pytest.raises(InvalidRequest):
         await seen.control("watch.frame", name="elsewhere")
     assert not AGENT_METHODS & {"watch.frame", "watch.now"}
