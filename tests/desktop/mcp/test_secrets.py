@@ -17,6 +17,7 @@ import pytest
 import pytest_asyncio
 
 from surehand.client.control import Control
+from surehand.errors import AuthorityDenied, Unavailable
 from surehand.testing.desktop import IsolatedDesktop
 from surehand.testing.fixture_app import FixtureApp
 from surehand.testing.terminal import terminal
@@ -168,9 +169,9 @@ async def test_a_program_that_the_daemon_starts_has_no_secret_of_its_environment
     finally:
         os.kill(pid, signal.SIGKILL)
     assert daemon.process is not None
-    code, answer, written = surehand("secret", "list")
-    assert "env:SURE_TOKEN" in [one["reference"] for one in answer["data"]["secrets"]]
-    assert TOKEN.encode() not in written
+    (listed,) = await asyncio.to_thread(control, ("secrets", {}))
+    assert "env:SURE_TOKEN" in [one["reference"] for one in listed["secrets"]]
+    assert TOKEN not in json.dumps(listed)
 
 
 async def test_a_secret_is_asked_for_at_a_terminal_and_not_shown_there(daemon: Daemon) -> None:
@@ -197,8 +198,29 @@ async def test_a_secret_is_taken_from_no_argument(daemon: Daemon) -> None:
     del daemon
     code, _, _ = surehand("secret", "set", "argued", CANARY, "--app", "exe:/opt/app", stdin="")
     assert code == 2
-    code, answer, _ = surehand("secret", "set", "argued", "--app", "exe:/opt/app", stdin="")
-    assert (code, answer["error"]["code"]) == (2, "invalid_request")
+
+
+async def test_a_vault_with_a_passphrase_is_opened_at_a_terminal_and_locked_again(daemon: Daemon) -> None:
+    del daemon
+    argv = [SUREHAND, "secret", "init", "--key", "passphrase", "--replace", "--yes"]
+    with terminal(argv, piped=True) as running:
+        for prompt in ("New passphrase of the vault: ", "Again: "):
+            running.expect(prompt)
+            running.type("correct horse\n")
+        assert running.result()[0] == 0, running.shown
+        assert "correct horse" not in running.shown
+    enrolled = {"name": "mail", "bound_to": {"apps": ["exe:/opt/app"]}, "value": CANARY}
+    await asyncio.to_thread(control, ("secrets.set", enrolled), ("secrets.lock", {}))
+    with pytest.raises(Unavailable, match="locked"):
+        await asyncio.to_thread(control, ("secrets.test", {"reference": "vault:mail"}))
+    with pytest.raises(AuthorityDenied):
+        await asyncio.to_thread(control, ("secrets.unlock", {"passphrase": "wrong"}))
+    code, answer, _ = surehand("secret", "unlock", stdin="correct horse\n")
+    assert (code, answer["data"]["secrets"]) == (0, 1)
+    tried, _ = await asyncio.to_thread(
+        control, ("secrets.test", {"reference": "vault:mail"}), ("secrets.remove", {"name": "mail"})
+    )
+    assert (tried["opens"], tried["usable"]) == (True, False)
 
 
 async def test_the_daemon_leaves_no_core_and_lets_nobody_trace_it(daemon: Daemon) -> None:

@@ -15,7 +15,7 @@ from surehand import limits
 from surehand.core.hashing import text_digest
 from surehand.core.policy.categories import effective_risk, proven_categories
 from surehand.core.policy.effects import EFFECTS
-from surehand.core.policy.inputs import READ_EFFECTS, Scope, policy_input, read_input
+from surehand.core.policy.inputs import READ_EFFECTS, Scope, policy_input, read_input, with_secret
 from surehand.core.policy.model import Isolation, Risk, check_known
 from surehand.core.policy.positions import Places, line_and_column
 from surehand.core.policy.vocabulary import Vocabulary
@@ -26,6 +26,7 @@ from surehand.model.decision import Decision, PolicyInput
 from surehand.model.record import Record, check_count, check_text, convert
 from surehand.model.request import Request
 from surehand.model.scene import AppIdentity, Node, Surface
+from surehand.model.secrets import BoundSecret, SecretBinding, check_reference
 from surehand.model.targets import ElementTarget, NoTarget, SurfaceTarget, Target
 
 Expected = Literal["allow", "ask", "deny"]
@@ -45,6 +46,8 @@ _SAMPLES: Final[dict[str, a.Action]] = {
     "physical_state": a.PhysicalState(),
     "screenshot": a.Screenshot(),
 }
+#: What an enrolled secret can be entered with.
+_ENTERING: Final[dict[str, type[a.SetValue | a.TypeText]]] = {"set_value": a.SetValue, "type_text": a.TypeText}
 _ELSE: Final = a.Focus()
 _NO_HASH: Final = "0" * 64
 
@@ -75,11 +78,17 @@ class Case(Record, frozen=True, kw_only=True):
     trust_level: Literal["A", "B"] = "A"
     backend: str = "atspi"
     approved: bool = False
+    #: The enrolled secret that is entered, by its reference.
+    secret: str | None = None
     observed: Shown = Shown()
 
     def __post_init__(self) -> None:
         check_text("name", self.name, limits.NAME_CHARS_MAX, empty=False)
         check_known("action", (self.action,), EFFECTS)
+        if self.secret is not None:
+            check_reference("secret", self.secret)
+            if self.action.split(".")[1] not in _ENTERING or not self.app:
+                raise InvalidRequest("secret goes with set_value and type_text, in an app")
 
 
 class Table(Record, frozen=True, kw_only=True):
@@ -143,7 +152,8 @@ def document_of(case: Case, vocabulary: Vocabulary) -> PolicyInput:
     if case.action in _READS:
         document = read_input(scope, case.action, principal=case.principal, surface=surface)
         return msgspec.structs.replace(document, interaction_mode=case.interaction_mode, approved=case.approved)
-    action = _SAMPLES.get(case.action.split(".")[1], _ELSE)
+    kind = case.action.split(".")[1]
+    action = _SAMPLES.get(kind, _ELSE) if case.secret is None else _ENTERING[kind](secret_ref=case.secret)
     declared: dict[str, Any] = {} if case.risk is None else {"risk": case.risk}
     request = Request(
         operation_id="case",
@@ -158,6 +168,9 @@ def document_of(case: Case, vocabulary: Vocabulary) -> PolicyInput:
         scope, request, principal=case.principal, surface=surface, node=node, context=shown.context,
         approved=case.approved,
     )  # fmt: skip
+    if case.secret is not None:
+        bound_to = SecretBinding(apps=(case.app,))
+        document = with_secret(document, BoundSecret(reference=case.secret, bound_to=bound_to), node)
     return document if document.action == case.action else _renamed(document, case.action, vocabulary)
 
 
