@@ -139,10 +139,10 @@ class LiveHost:
         """Say how a question stands."""
         return str(self.told(pending)["status"])
 
-    def answer(self, pending: PendingApproval, answer: Literal["approve", "deny"]) -> None:
+    def answer(self, pending: PendingApproval, answer: Literal["approve", "deny"], reason: str = "") -> None:
         """Answer from elsewhere, as ann."""
         key = KeyStore.open(self.keys).approver("ann", passphrase=PASSPHRASE)
-        self.do(self.approvals.answer(signed_answer(pending, answer, approver="ann", key=key)))
+        self.do(self.approvals.answer(signed_answer(pending, answer, approver="ann", key=key, reason=reason)))
 
     def forget_all(self) -> None:
         """End every question, so that the next test begins with none."""
