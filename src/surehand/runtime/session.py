@@ -13,7 +13,7 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, Literal, NamedTuple
+from typing import Literal, NamedTuple
 from weakref import WeakValueDictionary
 
 from surehand import limits
@@ -26,11 +26,6 @@ from surehand.runtime.brakes import Brakes, refusal
 from surehand.runtime.covering import SecretFields
 from surehand.runtime.shown import Before, Shown
 from surehand.runtime.sights import Sights
-
-#: Scenes a session may still refer to; older ones are stale anyway after 30 s.
-_SCENES_KEPT_MAX: Final = 96
-#: Of these the newest are likely to be looked at again; what older ones were worked out to costs most of their memory.
-_SCENES_WHOLE_MAX: Final = 8
 
 Isolation = Literal["isolated", "display_only", "shared"]
 
@@ -271,13 +266,14 @@ class Session:
         self.scenes.move_to_end(scene.scene_id)
         while next(iter(self.scenes.values())).expires_at_ms < scene.observed_at_ms:
             self.scenes.popitem(last=False)
-        while len(self.scenes) > _SCENES_KEPT_MAX:
+        while len(self.scenes) > limits.SCENES_KEPT_MAX:
             self.scenes.popitem(last=False)
         self._slim()
 
     def _slim(self) -> None:
         """Keep of a scene that others followed what is named in it, without what was worked out from it."""
-        aging = next(itertools.islice(reversed(self.scenes.values()), _SCENES_WHOLE_MAX, None), None)
+        # The newest are likely to be looked at again.
+        aging = next(itertools.islice(reversed(self.scenes.values()), limits.SCENES_WHOLE_MAX, None), None)
         if aging is not None:
             in_use = [*self.latest.values(), *self.shown.scenes.values()]
             if all(scene.tree is not aging.tree for scene in in_use):

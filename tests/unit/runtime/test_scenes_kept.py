@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import msgspec
+
+from surehand import limits
 from surehand.core.scene.fence import index_of_label
 from surehand.core.scene.query import find
 from surehand.core.scene.render import render
 from surehand.core.scene.tree import _MEMOS, index_of
 from surehand.model.query import Filter, Query, TextMatch
 from surehand.model.scene import Scene
-from surehand.runtime import session as sessions
 from surehand.runtime.session import Session
 from tests.scene_kit import El, Watcher
 
@@ -50,7 +52,7 @@ def test_of_older_scenes_only_what_is_named_in_them_is_kept() -> None:
         _looked_at(scene, number)
         session.keep_scene(scene)
     assert list(session.scenes.values()) == scenes
-    assert _derived(scenes) == set(range(40 - sessions._SCENES_WHOLE_MAX, 40))
+    assert _derived(scenes) == set(range(40 - limits.SCENES_WHOLE_MAX, 40))
     # The oldest can still be looked at, and costs only the work.
     _looked_at(session.scenes[scenes[0].scene_id], 0)
 
@@ -63,4 +65,11 @@ def test_a_scene_that_was_shown_or_is_the_newest_of_its_window_stays_whole() -> 
         _looked_at(scene, number)
         session.keep_scene(scene)
     assert {0, 1} < _derived(scenes)
-    assert len(_derived(scenes)) == 2 + sessions._SCENES_WHOLE_MAX
+    assert len(_derived(scenes)) == 2 + limits.SCENES_WHOLE_MAX
+
+
+def test_scenes_are_kept_to_a_number_and_the_oldest_make_room() -> None:
+    session = _session()
+    for number, scene in enumerate(_scenes(limits.SCENES_KEPT_MAX + 1)):
+        session.keep_scene(msgspec.structs.replace(scene, observed_at_ms=0, expires_at_ms=1))
+        assert len(session.scenes) == min(number + 1, limits.SCENES_KEPT_MAX)
