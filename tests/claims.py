@@ -987,6 +987,16 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         1,
+        "what a window manager, a bus, a launcher or an editor would do for an agent is asked about itself",
+        (_SELF + "test_no_chord_no_message_on_a_bus_no_desktop_file_and_no_editor_answers",),
+        Guard(
+            "src/surehand/core/policy/categories.py",
+            "    if isinstance(action, Press) and any(is_window_manager_chord(chord) for chord in action.chords):\n",
+            "    if False:\n",
+        ),
+    ),
+    Claim(
+        1,
         "the yes to a plan covers its own steps only, each as it was shown",
         (_APPROVALS + "test_a_plan_covers_no_other_step_no_other_order_and_no_other_id",),
         Guard(

@@ -9,6 +9,8 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import socket
+from pathlib import Path
 
 import pytest
 
@@ -69,11 +71,49 @@ async def test_no_tool_answers_no_program_does_and_inside_there_is_no_socket_and
         # Nor from inside, past the tools: a client of its own finds no socket and no key.
         where = places(stage.environment, 0)
         keys = f"{stage.environment['SUREHAND_RUNTIME_DIR']}/state/keys"
+        state = f"{stage.environment['SUREHAND_RUNTIME_DIR']}/state"
+        bus = stage.folder / "bus"  # where a person's session has its own
         paths = [where.control_socket, where.agent_socket, f"{keys}/approver-ann.key", f"{keys}/daemon.key"]
+        paths += [f"{state}/journal.sqlite", f"{state}/approvals", str(bus)]
         script = stage.folder / "forged.py"
         script.write_text(_FORGED)
-        seen = await run_script(stage.desktop, script, json.dumps(paths))
+        with socket.socket(socket.AF_UNIX) as listening:
+            listening.bind(str(bus))
+            listening.listen()
+            assert [path for path in paths if not Path(path).exists()] == []  # noqa: ASYNC240 - a handful
+            seen = await run_script(stage.desktop, script, json.dumps(paths))
         assert seen == {"seen": [], "sockets": ["FileNotFoundError"], "roots": [], "listed": []}
+        await still_open(stage, approval_id)
+
+
+async def test_no_chord_no_message_on_a_bus_no_desktop_file_and_no_editor_answers(stage: Stage) -> None:
+    """Ways around a program's own name: what a window manager, a bus, a launcher or an editor would do for an agent."""
+    async with stage.client() as agent:
+        approval_id = await asked_to_pay(agent, "self-2")
+        for keys in ("alt+F2", "super+r"):
+            found = await agent.call("press_key", keys=[keys], app="gtk3_app.py")
+            assert found.structured_content["status"] == "approval_required", keys
+        # A launcher of the agent's own: as a file in its home that any editor can write.
+        launchers = stage.desktop.folder / "home" / ".local" / "share" / "applications"
+        launchers.mkdir(parents=True)
+        written = (
+            f"[Desktop Entry]\nType=Application\nName=Helper\nExec={SUREHAND} approvals approve {approval_id} --yes\n"
+        )
+        (launchers / "helper.desktop").write_text(written)
+        keys_folder = f"{stage.environment['SUREHAND_RUNTIME_DIR']}/state/keys"
+        for name, arguments in (
+            ("helper", []),
+            ("gio", ["launch", str(launchers / "helper.desktop")]),
+            ("dbus-send", ["--session", "--dest=org.freedesktop.Notifications", "/", "a.b.ActionInvoked"]),
+            ("mousepad", [f"{keys_folder}/approver-ann.key"]),
+            ("env", [SUREHAND, "approvals", "approve", approval_id, "--yes"]),
+        ):
+            found = await agent.call("launch_app", name=name, arguments=arguments)
+            value = found.structured_content
+            assert value.get("status") == "approval_required" or value["error"]["code"] == "app_not_found", (
+                name,
+                value,
+            )
         await still_open(stage, approval_id)
 
 
