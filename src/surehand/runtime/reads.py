@@ -56,11 +56,17 @@ class Reads:
         kind.generation = generation
         kind.last = given
         if self._timer is None:
-            loop = asyncio.get_running_loop()
-            self._timer = loop.call_later(limits.READS_COALESCE_MS / 1000, self._due)
+            self._arm()
+
+    def _arm(self) -> None:
+        self._timer = asyncio.get_running_loop().call_later(limits.READS_COALESCE_MS / 1000, self._due)
 
     def _due(self) -> None:
         self._timer = None
+        if self._writing:
+            # A disk that hangs makes nothing queue up: reads are counted on until it has taken the last record.
+            self._arm()
+            return
         task = asyncio.get_running_loop().create_task(self.flush())
         self._writing.add(task)
         task.add_done_callback(self._writing.discard)

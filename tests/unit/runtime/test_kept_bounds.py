@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -14,13 +15,16 @@ from surehand.core.policy import categories
 from surehand.errors import PolicyDenied
 from surehand.mcp import resources
 from surehand.model.decision import Obligations
+from surehand.model.events import NewEvent
 from surehand.model.scene import Capture, Scene
 from surehand.runtime.changes import note
+from surehand.runtime.reads import Reads
 from surehand.runtime.session import Session
 from surehand.runtime.shown import Before
 from surehand.runtime.sights import Sight, Sights
 from surehand.testing.worlds import World
 from tests.scene_kit import El, Watcher
+from tests.virtual_time import VirtualLoop, run
 
 
 def scene_of(surface_id: str) -> Scene:
@@ -134,3 +138,28 @@ async def test_events_that_nobody_passes_on_are_kept_to_a_number(monkeypatch: py
     with pytest.raises(asyncio.CancelledError):
         await task
     assert queues[0].qsize() == limits.MCP_EVENTS_MAX
+
+
+def test_a_disk_that_hangs_makes_no_records_of_reads_queue_up() -> None:
+    loop = VirtualLoop()
+    taken: list[int] = []
+
+    async def work() -> None:
+        world, free = World(), asyncio.Event()
+
+        class Hanging:
+            async def append(self, events: Sequence[NewEvent]) -> None:
+                await free.wait()
+                taken.extend(event.payload["count"] for event in events)
+
+        reads = Reads(Hanging(), lambda text: text)  # type: ignore[arg-type]
+        for _ in range(100):
+            reads.note(world.session, world.app.surface, "desktop.observe", "text")
+            await asyncio.sleep(limits.READS_COALESCE_MS / 1000)
+            assert len(reads._writing) <= 1
+            assert len(reads._waiting) <= 1
+        free.set()
+        await reads.close()
+
+    run(work(), loop)
+    assert (len(taken), sum(taken)) == (2, 100)
