@@ -235,3 +235,4 @@ async def test_the_daemon_leaves_no_core_and_lets_nobody_trace_it(daemon: Daemon
     process.send_signal(signal.SIGABRT)
     process.wait(20)
     assert set(Path.cwd().glob("core*")) == before
+    assert daemon.verify()["ok"]
