@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import io
 
+from PIL import Image
 from playwright.sync_api import APIResponse, Page, expect
 
 from surehand import limits
 from surehand.core.history import APPROVED
-from surehand.model.approval import PendingApproval
+from surehand.model.approval import PendingApproval, crop_hash
 from tests.browser.kit import PASSPHRASE, LiveHost
 
 
@@ -152,6 +154,21 @@ def test_the_record_is_shown_byte_for_byte_and_its_hash_is_what_is_signed(page: 
     record = page.get_by_label("The signed record").inner_text().encode()
     assert hashlib.sha256(b"surehand/presentation/v1\x00" + record).hexdigest() == pending.presentation_hash
     expect(page.get_by_text(pending.presentation_hash)).to_be_visible()
+
+
+def test_the_picture_that_is_signed_is_shown_and_no_other(page: Page, live: LiveHost) -> None:
+    buffer = io.BytesIO()
+    Image.new("RGB", (60, 20), (200, 0, 0)).save(buffer, "PNG")
+    png = buffer.getvalue()
+    right, wrong = live.ask(crop_hash=crop_hash(png)), live.ask(crop_hash="b" * 64)
+    for one in (right, wrong):
+        assert live.do(live.approvals.crops.put(one.approval_id, png))
+    open_question(page, right)
+    shown = page.get_by_role("img", name="What it is aimed at, as it looked when you were asked")
+    assert shown.evaluate("one => one.naturalWidth") == 60
+    open_question(page, wrong)
+    assert shown.evaluate("one => one.naturalWidth") == 0
+    assert page.request.get(f"/approvals/{wrong.approval_id}/picture").status == 400
 
 
 # --- twice, too early, too late ---------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ Guarantees (spec §6.4):
 from __future__ import annotations
 
 import asyncio
+import base64
 from collections import OrderedDict
 from typing import Any, Final, NamedTuple
 
@@ -24,7 +25,7 @@ from surehand.console.door import Session
 from surehand.console.views import console, form, now_ms, render, see, session
 from surehand.core.approval import presentation_hash
 from surehand.errors import AuthorityDenied, Conflict, InvalidRequest, SurehandError
-from surehand.model.approval import PendingApproval
+from surehand.model.approval import PendingApproval, crop_hash
 from surehand.model.record import convert, to_value
 
 TITLE: Final = "Approvals"
@@ -161,6 +162,20 @@ async def _page(request: Request, said: dict[str, str], error: SurehandError | N
     )
 
 
+async def picture(request: Request) -> Response:
+    """Send the picture that belongs to a question: the one whose hash is signed, or none."""
+    shared, name = console(request), {"approval_id": _id(request)}
+    pending = (await shared.daemon.call("approvals.show", name))["pending"]
+    wanted = None if pending is None else convert(PendingApproval, pending).presentation.crop_hash
+    png = b""
+    if wanted is not None:
+        told = (await shared.daemon.call("approvals.picture", name)).get("png_base64", "")
+        png = base64.b64decode(told, validate=True)
+    if wanted is None or crop_hash(png) != wanted:
+        raise InvalidRequest("this question has no picture, or not the one that is signed")
+    return Response(png, media_type="image/png")
+
+
 def _how(found: dict[str, Any]) -> str:
     status = str(found["stands"]["status"])
     return _ENDS.get(status, status)
@@ -254,4 +269,5 @@ ROUTES: Final[tuple[BaseRoute, ...]] = (
     Route(PATH, listed),
     Route(f"{PATH}/{{approval_id}}", shown, methods=["GET"]),
     Route(f"{PATH}/{{approval_id}}", answered, methods=["POST"]),
+    Route(f"{PATH}/{{approval_id}}/picture", picture),
 )
