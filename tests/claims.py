@@ -988,7 +988,10 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         1,
         "what a window manager, a bus, a launcher or an editor would do for an agent is asked about itself",
-        (_SELF + "test_no_chord_no_message_on_a_bus_no_desktop_file_and_no_editor_answers",),
+        (
+            "tests/unit/core/policy/test_defaults.py::TestProcessRun::test_every_road_to_a_program_asks_even_in_isolation",
+            _SELF + "test_no_chord_no_message_on_a_bus_no_desktop_file_and_no_editor_answers",
+        ),
         Guard(
             "src/surehand/core/policy/categories.py",
             "    if isinstance(action, Press) and any(is_window_manager_chord(chord) for chord in action.chords):\n",
