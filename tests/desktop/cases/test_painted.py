@@ -13,12 +13,14 @@ import pytest
 import pytest_asyncio
 from PIL import Image
 
-from surehand.errors import SecureSurface
+from surehand.errors import PolicyDenied, SecureSurface
 from surehand.model.actions import Invoke
+from surehand.runtime.compose import build_host
+from surehand.runtime.config import Config
 from surehand.runtime.host import Host
 from surehand.testing.desktop import IsolatedDesktop
 from surehand.testing.fixture_app import TOOLKITS
-from tests.desktop.cases.kit import LONG, Hand, named, until_so, window_of
+from tests.desktop.cases.kit import LONG, Hand, named, until_so, window_of, write_policy
 
 pytestmark = [pytest.mark.desktop, pytest.mark.asyncio(loop_scope="module")]
 
@@ -148,3 +150,27 @@ async def test_no_pixel_of_a_field_in_a_pop_up_is_shown(form: Form) -> None:
     await until_so(floats, "the pop-up shows")
     for image in await form.pictures():
         assert secret_pixels(image) == 0
+
+
+async def test_no_pixel_of_a_closed_application_is_shown_whatever_stands_before_it(
+    form: Form, desktop: IsolatedDesktop, tmp_path: Path
+) -> None:
+    """Its fields are not even looked at, so its whole window is painted, the part behind another window too."""
+    windows = (await form.hand.call("surfaces"))["surfaces"]
+    app = next(one["app"] for one in windows if one["surface_id"] == form.surface)
+    closed = f'version = 1\n[[rule]]\nid = "c"\neffect = "deny"\nreason = "closed"\n[rule.match]\napp = ["{app}"]\n'
+    host = await build_host(Config(policy=str(write_policy(tmp_path, closed))), state_dir=tmp_path / "state")
+    cover = await desktop.launch(["xterm", "-geometry", "20x5+250+200"])
+    try:
+        hand = await Hand.connect(host, desktop)
+        # Again and again while another window comes up before it: in none of them is a pixel of it.
+        for _ in range(4):
+            answer = await hand.call("screenshot")
+            assert secret_pixels(picture(answer)) == 0
+            assert answer["covered_windows"] >= 1
+        with pytest.raises(PolicyDenied):
+            await hand.call("screenshot", surface=form.surface)
+        await hand.close()
+    finally:
+        await cover.terminate()
+        await host.close()
