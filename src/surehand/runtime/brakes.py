@@ -18,11 +18,11 @@ What = Literal["paused", "taken_over", "handed_over"]
 _SAYS: Final[dict[What, tuple[str, str]]] = {
     "paused": (
         "paused by the operator",
-        "repeat the same call later, or with wait_approval_ms; it goes on once they resume",
+        "nothing was done; repeat the same call later, it goes on once they resume",
     ),
     "taken_over": (
         "a person has taken over this desktop",
-        "repeat the same call later, or with wait_approval_ms; it goes on once they hand it back",
+        "nothing was done; repeat the same call later, it goes on once they hand it back",
     ),
     "handed_over": (
         "the desktop is handed over to a person",

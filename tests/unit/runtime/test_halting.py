@@ -112,11 +112,14 @@ async def test_a_stop_between_claim_and_dispatch_leaves_no_effect_and_frees_the_
     assert (await stage.act("op"))["status"] == "succeeded"
 
 
-async def test_a_stop_during_input_ends_it_between_two_units_and_says_what_was_delivered(stage: Stage) -> None:
+@pytest.mark.parametrize("go_on", [True, False])
+async def test_a_stop_during_input_ends_it_between_two_units_and_says_what_was_delivered(
+    stage: Stage, go_on: bool
+) -> None:
     units = Units(stage)
     task = await stage.begin("op")
     await until(lambda: units.sent > 20)
-    told = await stage.control("halt")
+    told = await stage.control("halt", go_on=go_on)
     reply = await task
     assert reply["status"] == "interrupted"
     sent = units.sent
