@@ -155,7 +155,7 @@ def log() -> list[Event]:
     head, versions, events = chain.EMPTY, {}, []
     for number, (new, more) in enumerate(news):
         drafted = chain.draft(new)
-        drafted = drafted._replace(context=canonical.encode({**new.context, **more}))
+        drafted = chain.Draft(new, canonical.encode({**new.context, **more}), drafted.payload)
         versions[new.stream] = versions.get(new.stream, 0) + 1
         row = chain.seal(
             drafted,

@@ -21,13 +21,14 @@ _SETTLING: Final = frozenset({"operation.released.v1", "operation.terminal.v1"})
 
 
 class StreamEnd(NamedTuple):
-    """How a stream ends: its length, and the type of its last event, or a claim that is still open."""
+    """How a stream ends: its length, the type of its last event, or a claim that is still open, and the last's seq."""
 
     version: int
     type: str
+    seq: int
 
 
-_NO_STREAM: Final = StreamEnd(0, "")
+_NO_STREAM: Final = StreamEnd(0, "", 0)
 
 
 def ending(before: str, event_type: str) -> str:
@@ -59,8 +60,8 @@ class Plan:
         self.rows: list[chain.Row] = []
         self._streams = streams
         self.counts = dict(counts)
-        #: Streams that gained events, with their new end and the last sequence number.
-        self.moved: dict[str, tuple[StreamEnd, int]] = {}
+        #: Streams that gained events, with their new end.
+        self.moved: dict[str, StreamEnd] = {}
         #: Keys that were consumed, with the sequence number of the last event that did.
         self.consumed_at: dict[str, int] = {}
         self._occurred_at = occurred_at
@@ -95,22 +96,23 @@ class Plan:
         )
         self.head = chain.Head(row.seq, row.record_hash)
         self.rows.append(row)
-        self.moved[stream] = (StreamEnd(version, ending(before.type, row.type)), row.seq)
+        self.moved[stream] = StreamEnd(version, ending(before.type, row.type), row.seq)
         return row
 
     def _end(self, stream: str) -> StreamEnd:
-        return self.moved[stream][0] if stream in self.moved else self._streams.get(stream, _NO_STREAM)
+        return self.moved.get(stream) or self._streams.get(stream, _NO_STREAM)
 
     def _check_versions(self, drafts: Sequence[chain.Draft]) -> None:
         ahead: dict[str, int] = {}
         for new in drafts:
             stream, expected = new.event.stream, new.event.expected_version
-            actual = self._end(stream).version + ahead.get(stream, 0)
-            if expected is not None and expected != actual:
-                raise Conflict(
-                    f"the stream is at version {actual}, not {expected}",
-                    details={"stream": stream, "expected": expected, "actual": actual},
-                )
+            if expected is not None:
+                actual = self._end(stream).version + ahead.get(stream, 0)
+                if expected != actual:
+                    raise Conflict(
+                        f"the stream is at version {actual}, not {expected}",
+                        details={"stream": stream, "expected": expected, "actual": actual},
+                    )
             ahead[stream] = ahead.get(stream, 0) + 1
 
     def _check_counts(self, keys: Mapping[str, int]) -> dict[str, int]:

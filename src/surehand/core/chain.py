@@ -11,10 +11,11 @@ not a second rendering of it.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, NamedTuple
 
+import msgspec
 import orjson
 
 from surehand import canonical, limits
@@ -49,7 +50,7 @@ class Head(NamedTuple):
 EMPTY: Final = Head(0, GENESIS_HASH)
 
 
-class Draft(NamedTuple):
+class Draft(msgspec.Struct, frozen=True):
     """A checked event whose context and payload are canonical bytes."""
 
     event: NewEvent
@@ -105,8 +106,10 @@ def drafts(events: Sequence[NewEvent]) -> list[Draft]:
 
 def check_uses(keys: Mapping[str, int], events: Sequence[NewEvent]) -> None:
     """Refuse keys to consume, or most uses, that are out of bounds, and uses without an event that records them."""
+    if not keys:
+        return
     check_count("keys", len(keys), 0, limits.USE_KEYS_MAX)
-    if keys and not events:
+    if not events:
         raise InvalidRequest("a use is counted in an event; the append has none")
     for key, uses_max in keys.items():
         if _USE_KEY.fullmatch(key) is None:
@@ -131,9 +134,9 @@ def with_consumed(first: Draft, counts: Mapping[str, int], keys: Mapping[str, in
 def seal(new: Draft, head: Head, *, stream_version: int, event_id: str, occurred_at: str) -> Row:
     """Return the record that follows `head`."""
     event = new.event
-    fields = (event.type, occurred_at, event.actor, new.context, new.payload, head.record_hash)
-    unsealed = Row(head.seq + 1, event_id, event.stream, stream_version, *fields, "")
-    return Row(*unsealed[:-1], record_hash(unsealed))
+    named = (head.seq + 1, event_id, event.stream, stream_version, event.type, occurred_at, event.actor)
+    fields = (*named, new.context, new.payload, head.record_hash)
+    return Row(*fields, canonical.digest(RECORD_DOMAIN, _bytes_of(*fields)))
 
 
 def next_event(new: NewEvent, head: Head, *, stream_version: int, event_id: str, occurred_at: str) -> Event:
@@ -147,24 +150,39 @@ def record_bytes(row: Row) -> bytes:
     The stored bytes of context and payload are put in as they are. Every other field is escaped, so that no stored
     text can pass for structure.
     """
+    return _bytes_of(*row[:-1])
+
+
+def _bytes_of(  # noqa: PLR0913, PLR0917 - the columns of a record, in their order
+    seq: int,
+    event_id: str,
+    stream: str,
+    stream_version: int,
+    type_: str,
+    occurred_at: str,
+    actor: str,
+    context: bytes,
+    payload: bytes,
+    prev_hash: str,
+) -> bytes:
     return b"".join(
         (
             b'{"actor":',
-            orjson.dumps(row.actor),
+            orjson.dumps(actor),
             b',"context":',
-            row.context,
+            context,
             b',"event_id":',
-            orjson.dumps(row.event_id),
+            orjson.dumps(event_id),
             b',"occurred_at":',
-            orjson.dumps(row.occurred_at),
+            orjson.dumps(occurred_at),
             b',"payload":',
-            row.payload,
+            payload,
             b',"prev_hash":',
-            orjson.dumps(row.prev_hash),
-            b',"seq":%d,"stream":' % row.seq,
-            orjson.dumps(row.stream),
-            b',"stream_version":%d,"type":' % row.stream_version,
-            orjson.dumps(row.type),
+            orjson.dumps(prev_hash),
+            b',"seq":%d,"stream":' % seq,
+            orjson.dumps(stream),
+            b',"stream_version":%d,"type":' % stream_version,
+            orjson.dumps(type_),
             b"}",
         )
     )
@@ -217,11 +235,20 @@ def export_line(event: Event) -> bytes:
 
 def uuid7(now_ms: int, randomness: bytes) -> str:
     """Return a UUID version 7 (RFC 9562 §5.7) of a time and 10 random bytes; 6 of their bits are not used."""
-    if not 0 <= now_ms <= _UUID_MS_MAX or len(randomness) != EVENT_ID_RANDOM_BYTES:
-        raise ValueError("a UUID takes 48 bits of milliseconds and 10 random bytes")
-    text = f"{now_ms:012x}7{randomness.hex()}"
-    variant = "89ab"[randomness[-1] & 3]
-    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{variant}{text[16:19]}-{text[19:31]}"
+    if len(randomness) != EVENT_ID_RANDOM_BYTES:
+        raise ValueError("a UUID takes 10 random bytes")
+    return next(uuids7(now_ms, randomness))
+
+
+def uuids7(now_ms: int, randomness: bytes) -> Iterator[str]:
+    """Yield a UUID version 7 of the same time for every 10 of the random bytes."""
+    if not 0 <= now_ms <= _UUID_MS_MAX:
+        raise ValueError("a UUID takes 48 bits of milliseconds")
+    time, digits = f"{now_ms:012x}", randomness.hex()
+    first = f"{time[:8]}-{time[8:]}-7"
+    for at in range(0, len(digits), 2 * EVENT_ID_RANDOM_BYTES):
+        variant = "89ab"[int(digits[at + 19], 16) & 3]
+        yield f"{first}{digits[at : at + 3]}-{variant}{digits[at + 3 : at + 6]}-{digits[at + 6 : at + 18]}"
 
 
 def timestamp(now_ms: int) -> str:

@@ -35,7 +35,7 @@ class MemoryJournal:
         self._randomness = randomness
         self._rows: list[chain.Row] = []
         self._streams: dict[str, list[chain.Row]] = {}
-        self._ends: dict[str, tuple[StreamEnd, int]] = {}
+        self._ends: dict[str, StreamEnd] = {}
         self._uses: dict[str, int] = {}
         self._closed = False
 
@@ -70,9 +70,9 @@ class MemoryJournal:
         # A real journal never answers in the same turn of the loop; neither does this one.
         await asyncio.sleep(0)
         now_ms = self._clock.wall_ms()
-        ids = (chain.uuid7(now_ms, self._randomness(chain.EVENT_ID_RANDOM_BYTES)) for _ in drafts)
+        ids = chain.uuids7(now_ms, self._randomness(chain.EVENT_ID_RANDOM_BYTES * len(drafts)))
         names = {new.event.stream for new in drafts} & self._ends.keys()
-        ends = {stream: self._ends[stream][0] for stream in names}
+        ends = {stream: self._ends[stream] for stream in names}
         plan = Plan(self._head(), ends, self._uses, occurred_at=chain.timestamp(now_ms), event_ids=ids)
         stored = plan.add(drafts, keys)
         self._rows.extend(plan.rows)
@@ -96,14 +96,14 @@ class MemoryJournal:
 
     async def streams_ending(self, event_type: str, *, limit: int = 1000) -> list[str]:
         """Return streams that end in this type, oldest first; an open claim counts as the end of its stream."""
-        found = [(seq, stream) for stream, (end, seq) in self._ends.items() if end.type == event_type]
+        found = [(end.seq, stream) for stream, end in self._ends.items() if end.type == event_type]
         return [stream for _, stream in sorted(found)][: max(0, limit)]
 
     async def latest(self, prefix: str, *, before_seq: int | None = None, limit: int = 100) -> list[tuple[str, int]]:
         """Return streams whose names begin so with the number of their last event, newest first."""
         before = self._head().seq + 1 if before_seq is None else before_seq
-        ends = ((seq, stream) for stream, (_, seq) in self._ends.items() if stream.startswith(prefix) and seq < before)
-        return [(stream, seq) for seq, stream in sorted(ends, reverse=True)][: _clamp(limit)]
+        named = ((end.seq, stream) for stream, end in self._ends.items() if stream.startswith(prefix))
+        return [(stream, seq) for seq, stream in sorted(named, reverse=True) if seq < before][: _clamp(limit)]
 
     async def uses(self, key: str) -> int:
         """Return how often a key was consumed."""

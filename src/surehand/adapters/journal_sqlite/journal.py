@@ -20,7 +20,9 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple, ParamSpec, TypeVar
+from typing import Any, Final, Literal, ParamSpec, TypeVar
+
+import msgspec
 
 from surehand import limits
 from surehand.adapters.journal_sqlite import files
@@ -46,7 +48,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-class _Item(NamedTuple):
+class _Item(msgspec.Struct, frozen=True):
     work: Work
     size: int
     future: asyncio.Future[list[Event]]
@@ -171,18 +173,23 @@ class SqliteJournal:
         if not drafts:
             return []
         size = sum(len(new.payload) + len(new.context) for new in drafts)
-        await self._room.enter(size)
-        try:
-            self._check_writable()
-        except SurehandError:
-            self._room.leave(size)
-            raise
+        if not self._room.enter_now(size):
+            await self._enter(size)
         loop = asyncio.get_running_loop()
         future: asyncio.Future[list[Event]] = loop.create_future()
         for new in drafts:
             self._note(new.event.stream, future)
         self._queue.put(_Item(Work(drafts, dict(keys)), size, future, loop))
         return await future
+
+    async def _enter(self, size: int) -> None:
+        """Wait for room, in which time the journal may have been closed."""
+        await self._room.enter(size)
+        try:
+            self._check_writable()
+        except SurehandError:
+            self._room.leave(size)
+            raise
 
     def _note(self, stream: str, future: asyncio.Future[list[Event]]) -> None:
         """Make the stream known before anything of it is written."""

@@ -7,7 +7,7 @@ from collections import deque
 
 
 class Room:
-    """Room for a number of things of a total size. Used on one event loop; `enter` waits, `leave` never does.
+    """Room for a number of things of a total size. Used on one event loop; only `enter` waits.
 
     Args:
         count_max: Most things inside.
@@ -20,10 +20,16 @@ class Room:
         self._bytes_max = bytes_max
         self._queue: deque[tuple[int, asyncio.Future[None]]] = deque()
 
+    def enter_now(self, size: int) -> bool:
+        """Take room if there is any and nobody waits for it; say whether that was so."""
+        if self._queue or not self._fits(size):
+            return False
+        self._take(size)
+        return True
+
     async def enter(self, size: int) -> None:
         """Take room, waiting for it behind those who came before."""
-        if not self._queue and self._fits(size):
-            self._take(size)
+        if self.enter_now(size):
             return
         turn = asyncio.get_running_loop().create_future()
         self._queue.append((size, turn))
@@ -40,7 +46,8 @@ class Room:
         """Give room back."""
         self._count_left += 1
         self._bytes_left += size
-        self._admit()
+        if self._queue:
+            self._admit()
 
     def _admit(self) -> None:
         while self._queue:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import apsw
+import msgspec
 import orjson
 
 from surehand import limits
@@ -26,12 +27,13 @@ _MOVE_STREAM: Final = "INSERT OR REPLACE INTO streams VALUES (?, ?, ?, ?)"
 _COUNT_USE: Final = "INSERT OR REPLACE INTO uses VALUES (?, ?, ?)"
 # The list of names leads: each is looked up once, and no table of them is built first.
 _ENDS: Final = (
-    "SELECT s.stream, s.version, s.type FROM json_each(?) AS named CROSS JOIN streams AS s ON s.stream = named.value"
+    "SELECT s.stream, s.version, s.type, s.seq FROM json_each(?) AS named "
+    "CROSS JOIN streams AS s ON s.stream = named.value"
 )
 _COUNTS: Final = "SELECT u.key, u.count FROM json_each(?) AS named CROSS JOIN uses AS u ON u.key = named.value"
 
 
-class Work(NamedTuple):
+class Work(msgspec.Struct, frozen=True):
     """One append: its checked events, and the keys it consumes with their most uses."""
 
     drafts: Sequence[chain.Draft]
@@ -112,20 +114,16 @@ class Store:
         streams = {new.event.stream for work in group for new in work.drafts}
         ends = {stream: end for stream in streams if (end := self.ends.get(stream)) is not None}
         if missing := streams - ends.keys():
-            ends.update((stream, StreamEnd(version, kind)) for stream, version, kind in self._rows(_ENDS, missing))
+            ends.update((stream, StreamEnd(*end)) for stream, *end in self._rows(_ENDS, missing))
         keys = {key for work in group for key in work.keys}
         counts = dict(self._rows(_COUNTS, keys)) if keys else {}
         now_ms = self._clock.wall_ms()
-        ids = self._event_ids(now_ms, sum(len(work.drafts) for work in group))
+        count = sum(len(work.drafts) for work in group)
+        ids = chain.uuids7(now_ms, self._randomness(chain.EVENT_ID_RANDOM_BYTES * count))
         return Plan(self.head, ends, counts, occurred_at=chain.timestamp(now_ms), event_ids=ids)
 
     def _rows(self, statement: str, names: Iterable[str]) -> Iterator[Any]:
         return iter(self._connection.execute(statement, (orjson.dumps(list(names)).decode(),)))
-
-    def _event_ids(self, now_ms: int, count: int) -> Iterator[str]:
-        size = chain.EVENT_ID_RANDOM_BYTES
-        pool = self._randomness(size * count)
-        return (chain.uuid7(now_ms, pool[start : start + size]) for start in range(0, size * count, size))
 
     @staticmethod
     def _add(plan: Plan, work: Work) -> Answer:
@@ -136,7 +134,7 @@ class Store:
 
     def _write(self, plan: Plan) -> None:
         self._connection.executemany(_INSERT, plan.rows)
-        moved = [(stream, end.version, seq, end.type) for stream, (end, seq) in plan.moved.items()]
+        moved = [(stream, end.version, end.seq, end.type) for stream, end in plan.moved.items()]
         self._connection.executemany(_MOVE_STREAM, moved)
         if plan.consumed_at:
             counted = [(key, plan.counts[key], seq) for key, seq in plan.consumed_at.items()]
@@ -150,7 +148,7 @@ class Store:
             raise damaged(self._path, f"a transaction could not be undone ({error})") from error
 
     def _remember(self, plan: Plan) -> None:
-        for stream, (end, _) in plan.moved.items():
+        for stream, end in plan.moved.items():
             self.ends.pop(stream, None)
             self.ends[stream] = end
         while len(self.ends) > limits.STREAM_VERSIONS_CACHED:
