@@ -7,12 +7,11 @@ Digests of texts are keyed or salted, so that no stored hash can be guessed back
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 from collections.abc import Callable
 from typing import Any, Final
 
 from surehand import canonical, limits
+from surehand.core.keyed import keyed
 from surehand.errors import InvalidRequest
 from surehand.model.actions import TEXT_ACTIONS, Action, kind_of
 from surehand.model.record import tag_of, to_value
@@ -59,9 +58,7 @@ def needs_salt(action: Action) -> bool:
 
 def derive_salt(secret: bytes, principal: str, operation_id: str) -> str:
     """Return the 128-bit salt, as hex, that the same operation gets again when it is retried."""
-    _check_key(secret)
-    message = _SALT_DOMAIN + canonical.encode([principal, operation_id])
-    return hmac.new(secret, message, hashlib.sha256).digest()[: limits.SALT_BYTES].hex()
+    return keyed(secret, _SALT_DOMAIN)(canonical.encode([principal, operation_id]))[: 2 * limits.SALT_BYTES]
 
 
 def salt_of(request: Request, secret: bytes, principal: str) -> str | None:
@@ -120,7 +117,6 @@ def reconcile_key(
     A query that resolved counts as the element it resolved to, and a place in a newer picture as the same place: an
     effect must not escape its unresolved twin by being asked for in other words.
     """
-    _check_key(secret)
     if fingerprint_hash is None or context_hash is None:
         same = {name: item for name, item in meaning.items() if name != "capture_id"}
     else:
@@ -131,8 +127,7 @@ def reconcile_key(
             "fingerprint_hash": fingerprint_hash,
             "context_hash": context_hash,
         }
-    message = _RECONCILE_DOMAIN + canonical.encode([principal, _without_captures(to_value(action)), same])
-    return hmac.new(secret, message, hashlib.sha256).hexdigest()
+    return keyed(secret, _RECONCILE_DOMAIN)(canonical.encode([principal, _without_captures(to_value(action)), same]))
 
 
 def _without_captures(value: Any) -> Any:
@@ -144,18 +139,5 @@ def _without_captures(value: Any) -> Any:
 
 def text_digest(secret: bytes) -> Digest:
     """Return the keyed digest of texts that redaction puts in their place."""
-    _check_key(secret)
-
-    keyed = hmac.new(secret, _TEXT_DOMAIN, hashlib.sha256)
-
-    def digest(text: str) -> str:
-        mac = keyed.copy()
-        mac.update(text.encode("utf-8", "surrogatepass"))
-        return mac.hexdigest()
-
-    return digest
-
-
-def _check_key(secret: bytes) -> None:
-    if len(secret) < limits.KEY_BYTES_MIN:
-        raise ValueError(f"a key needs at least {limits.KEY_BYTES_MIN} bytes")
+    mac = keyed(secret, _TEXT_DOMAIN)
+    return lambda text: mac(text.encode("utf-8", "surrogatepass"))

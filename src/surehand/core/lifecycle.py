@@ -7,8 +7,9 @@ raises `IllegalTransition`. Diagrams in the docs are generated from the table by
 
 from __future__ import annotations
 
+import functools
 from enum import StrEnum
-from typing import Final
+from typing import Final, NoReturn
 
 import msgspec
 
@@ -211,6 +212,10 @@ _BEARING: Final = frozenset(
 )
 
 
+#: Ways through the table that are remembered; the code takes a handful.
+_WAYS_MAX: Final = 64
+
+
 class IllegalTransition(InternalError):
     """The table has no such move: a defect of ours, stopped before it can become an effect."""
 
@@ -262,24 +267,19 @@ class Operation(Record, frozen=True, kw_only=True):
         Raises:
             IllegalTransition: the table has no such move, the gate is not one of this state, or the permit differs.
         """
-        after = _after(self.state, happening)
-        changes: dict[str, object] = {"state": after}
-        if happening in _BEARING:
-            changes.update(self._facts(self.state, happening, action_hash, permit_nonce, gate))
+        after = TRANSITIONS[self.state].get(happening) or _illegal(self.state, happening)
+        facts = self._facts(self.state, happening, action_hash, permit_nonce, gate) if happening in _BEARING else {}
         if code is not None:
-            changes["code"] = code
-        return msgspec.structs.replace(self, **changes)
+            facts["code"] = code
+        return msgspec.structs.replace(self, state=after, **facts)
 
     def through(self, *happenings: Happening) -> Operation:
         """Return the operation after several happenings that carry nothing, as if after one `step` for each."""
-        state = self.state
+        after, bearing = _way(self.state, happenings)
         changes: dict[str, object] = {}
-        for happening in happenings:
-            after = TRANSITIONS[state].get(happening) or _after(state, happening)
-            if happening in _BEARING:
-                changes.update(self._facts(state, happening))
-            state = after
-        return msgspec.structs.replace(self, state=state, **changes)
+        for state, happening in bearing:
+            changes.update(self._facts(state, happening))
+        return msgspec.structs.replace(self, state=after, **changes)
 
     def _facts(
         self,
@@ -309,11 +309,19 @@ class Operation(Record, frozen=True, kw_only=True):
         return {"gate": _gate(state, gate)}
 
 
-def _after(state: State, happening: Happening) -> State:
-    after = TRANSITIONS[state].get(happening)
-    if after is None:
-        raise IllegalTransition(f"{happening} cannot follow {state}")
-    return after
+def _illegal(state: State, happening: Happening) -> NoReturn:
+    raise IllegalTransition(f"{happening} cannot follow {state}")
+
+
+@functools.lru_cache(maxsize=_WAYS_MAX)
+def _way(state: State, happenings: tuple[Happening, ...]) -> tuple[State, tuple[tuple[State, Happening], ...]]:
+    """Return where several happenings lead, and those of them that bear facts; the table never changes."""
+    bearing = []
+    for happening in happenings:
+        if happening in _BEARING:
+            bearing.append((state, happening))
+        state = TRANSITIONS[state].get(happening) or _illegal(state, happening)
+    return state, tuple(bearing)
 
 
 def _gate(state: State, gate: Gate | None) -> Gate:

@@ -7,19 +7,17 @@ consumes `use_key(permit)` in the transaction of the claim, so that of two racin
 from __future__ import annotations
 
 import functools
-import hashlib
 import hmac
 from typing import Final
 
 from surehand import canonical, limits
+from surehand.core.keyed import keyed
 from surehand.errors import PermitInvalid
 from surehand.model.decision import Obligations, Permit
 from surehand.model.record import check_identifier
 
 _DOMAIN: Final = b"surehand/permit/v1\x00"
 _OBLIGATIONS_DOMAIN: Final = "surehand/obligations/v1"
-#: A process has one key; tests have some more.
-_KEYS_MAX: Final = 8
 
 
 @functools.lru_cache(maxsize=limits.OBLIGATIONS_HASHED_MAX)
@@ -49,8 +47,6 @@ def mint_permit(
         nonce: Random and never used before.
         now_ms: Any clock, as long as `check_permit` reads the same one.
     """
-    if len(key) < limits.KEY_BYTES_MIN:
-        raise ValueError(f"a permit key needs at least {limits.KEY_BYTES_MIN} bytes")
     check_identifier("nonce", nonce)
     expires_at_ms = now_ms + limits.PERMIT_MS
     mac = _mac(key, request_hash, decision_id, obligations_hash, session, nonce, expires_at_ms)
@@ -117,12 +113,4 @@ def _mac(
         "nonce": nonce,
         "expires_at_ms": expires_at_ms,
     }
-    mac = _keyed(key).copy()
-    mac.update(canonical.encode(claims))
-    return mac.hexdigest()
-
-
-@functools.lru_cache(maxsize=_KEYS_MAX)
-def _keyed(key: bytes) -> hmac.HMAC:
-    """Return where the MACs of a key begin, which takes longer to work out than what follows it."""
-    return hmac.new(key, _DOMAIN, hashlib.sha256)
+    return keyed(key, _DOMAIN)(canonical.encode(claims))

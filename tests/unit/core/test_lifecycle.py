@@ -131,8 +131,8 @@ def test_several_happenings_at_once_lead_where_one_after_another_do(start):
     def outcome(move):
         try:
             return move()
-        except IllegalTransition as illegal:
-            return str(illegal)
+        except IllegalTransition:
+            return None
 
     for first, second in itertools.product(Happening, repeat=2):
         at_once = outcome(lambda: start.through(first, second))  # noqa: B023 - called at once
