@@ -119,6 +119,16 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         1,
+        "a policy that remembers an answer gives it to no question of which any fact that counts is another",
+        ("tests/properties/test_policy_properties.py::test_no_question_is_given_the_answer_to_another",),
+        Guard(
+            _CORE + "policy/evaluate.py",
+            "(_values(document, document.action), proven, present, seen_as, document.approved)",
+            "(_values(document, document.action), proven, proven, seen_as, document.approved)",
+        ),
+    ),
+    Claim(
+        1,
         "facts that claim another isolation or trust level than the host states stop the operation",
         ("tests/unit/core/test_safety.py::test_facts_that_say_otherwise_stop_the_operation_whatever_policy_says",),
         Guard(

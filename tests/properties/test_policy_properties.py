@@ -8,6 +8,7 @@ import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from surehand import limits
 from surehand.core.policy.defaults import DEFAULT_RULES
 from surehand.core.policy.evaluate import compile_policy, decide
 from surehand.core.policy.model import STRICTNESS, Rule
@@ -92,3 +93,57 @@ def test_a_rule_that_denies_with_covers_covers_nothing():
     deny = Rule(id="d", effect="deny", reason="x", covers=("shared_desktop",))
     policy = compile_policy([deny], DEFAULT_RULES, "r1")
     assert policy.rules
+
+
+@settings(max_examples=EXAMPLES // 20, deadline=None)  # each puts some eighty questions
+@given(given_rules=rule_lists, asked=st.lists(documents, min_size=2, max_size=8))
+def test_no_question_is_given_the_answer_to_another(given_rules, asked):
+    """What a policy remembers of one document never answers a document of which any fact that counts is another."""
+    policy = compile_policy(given_rules, DEFAULT_RULES, "r1")
+    changed = [changed for document in asked for changed in _changed(document)]
+    for document in (*asked, *changed, *asked):
+        fresh = compile_policy(given_rules, DEFAULT_RULES, "r1")
+        assert decide(policy, document, "d1") == decide(fresh, document, "d1")
+
+
+def _changed(document: PolicyInput) -> list[PolicyInput]:
+    """Return the document with one fact of each kind changed."""
+    facts = [
+        msgspec.structs.replace(document.facts, **change)
+        for change in (
+            {"app": "exe:/usr/bin/other"},
+            {"place": "other"},
+            {"isolation": "shared"},
+            {"trust_level": "B"},
+            {"backend": "other"},
+            {"secret": "vault:other"},
+            {"categories": ("destructive",)},
+            {"sensitive_app": True},
+            {"observed": {**document.facts.observed, "categories": ["purchase"]}},
+            {"observed": {**document.facts.observed, "effect": "process.run"}},
+            {"observed": {**document.facts.observed, "name": "DELETE all"}},
+        )
+    ]
+    return [
+        *(msgspec.structs.replace(document, facts=one) for one in facts),
+        msgspec.structs.replace(document, principal="other"),
+        msgspec.structs.replace(document, action="desktop.other"),
+        msgspec.structs.replace(document, risk="destructive"),
+        msgspec.structs.replace(document, interaction_mode="background_only"),
+        msgspec.structs.replace(document, approved=not document.approved),
+    ]
+
+
+def _number(document: PolicyInput, number: int) -> PolicyInput:
+    return msgspec.structs.replace(document, principal=f"agent-{number}")
+
+
+@settings(max_examples=1, deadline=None)
+@given(document=documents)
+def test_a_policy_remembers_no_more_answers_than_its_limit(document):
+    policy = compile_policy((), DEFAULT_RULES, "r1")
+    for number in range(limits.POLICY_ANSWERS_KEPT_MAX):
+        decide(policy, _number(document, number), "d1")
+    assert len(policy.answered) == limits.POLICY_ANSWERS_KEPT_MAX
+    decide(policy, _number(document, limits.POLICY_ANSWERS_KEPT_MAX), "d1")
+    assert len(policy.answered) == 1

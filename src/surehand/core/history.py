@@ -8,11 +8,13 @@ break on today's, nor today's on tomorrow's.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable
 from typing import Any, Final, Literal
 
 import msgspec
 
+from surehand import limits
 from surehand.core.lifecycle import ENDED, Happening, Operation, State
 from surehand.errors import JournalRecovery
 from surehand.model.events import Event
@@ -142,6 +144,7 @@ _AFTER: Final[dict[str, State]] = {
 _BESIDE: Final = frozenset({REFUSED, APPROVED, DENIED})
 
 
+@functools.lru_cache(maxsize=limits.STREAM_VERSIONS_CACHED)
 def operation_stream(principal: str, operation_id: str) -> str:
     """Return the stream of one operation of one principal; `/` is in no identifier, so two never meet."""
     check_identifier("principal", principal)

@@ -172,9 +172,6 @@ class Run:
                 effect=self.effect,
                 reconcile_key=self.reconcile_key,
                 permit_nonce="" if permit is None else permit.nonce,
-                decision={} if decision is None else to_value(decision),
-                request=redaction.request_value(self.request, digest),
-                receipt=to_value(self.receipt("", "", "unknown", self.started_wall_ms)),
                 claimed_at_ms=self.started_wall_ms,
                 reconciles=self.request.reconciles,
                 approval_id=self.approval_id,
@@ -182,6 +179,11 @@ class Run:
                 categories=self.categories(),
             )
         )
+        # What is a plain value already is not turned into one again.
+        claimed["request"] = redaction.request_value(self.request, digest)
+        claimed["receipt"] = to_value(self.receipt("", "", "unknown", self.started_wall_ms))
+        if decision is not None:
+            claimed["decision"] = to_value(decision)
         return claimed
 
     def proposal(self, decision: Decision, policy_generation: int) -> dict[str, Any]:

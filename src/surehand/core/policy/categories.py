@@ -21,7 +21,6 @@ from surehand.core.risk import controls
 from surehand.core.risk.controls import Control
 from surehand.core.risk.words import Words
 from surehand.model.actions import (
-    Abort,
     Action,
     App,
     Click,
@@ -32,7 +31,6 @@ from surehand.model.actions import (
     Open,
     Perform,
     Press,
-    Screenshot,
     SelectOption,
     Tab,
     Upload,
@@ -48,6 +46,9 @@ PROCESS_RUN: Final = "process.run"
 OWN_SURFACE: Final = "own_surface"
 
 _BROWSER_KINDS: Final = frozenset({"navigate", "history", "tab", "upload", "dialog"})
+# As tuples: a union would be put together again at every question.
+_OPERATED: Final = (App, Window, Clipboard, History, Tab, Dialog)
+_ADDRESSED: Final = (Navigate, Tab)
 _ENTERING: Final = frozenset({"set_value", "type_text", "paste"})
 _TYPING: Final = _ENTERING | {"press"}
 _ACTIVATING: Final = frozenset({"invoke", "click", "perform", "toggle", "select_option", "press", "dialog"})
@@ -159,9 +160,9 @@ def effect_name(action: Action, target: Target, *, browser: bool, runs_commands:
     if _runs(action, kind, runs_commands=runs_commands):
         return PROCESS_RUN
     prefix = "browser" if browser or kind in _BROWSER_KINDS else "desktop"
-    if isinstance(action, App | Window | Clipboard | History | Tab | Dialog):
+    if isinstance(action, _OPERATED):
         return f"{prefix}.{kind}.{action.op}"
-    if isinstance(action, Screenshot):
+    if kind == "screenshot":
         return f"{prefix}.screenshot.{'window' if isinstance(target, SurfaceTarget) else 'desktop'}"
     return f"{prefix}.{kind}"
 
@@ -190,12 +191,13 @@ def is_window_manager_chord(chord: str) -> bool:
 
 def effective_risk(action: Action, declared: Risk, categories: AbstractSet[str]) -> Risk:
     """Return the risk to decide with: what was declared, raised to the action's least and to its categories."""
-    if isinstance(action, Abort):
+    kind = kind_of(action)
+    if kind == "abort":
         # Letting go of everything is the one thing that must never wait for a yes, whatever it was declared to be.
         return "read"
     if "destructive" in categories:
         return "destructive"
-    reads = kind_of(action) in _READING or (isinstance(action, Clipboard) and action.op == "read")
+    reads = kind in _READING or (isinstance(action, Clipboard) and action.op == "read")
     floor: Risk = "read" if reads else "reversible"
     if not categories.isdisjoint(_EXTERNAL):
         floor = "external"
@@ -204,7 +206,7 @@ def effective_risk(action: Action, declared: Risk, categories: AbstractSet[str])
 
 def proven_categories(action: Action, effect: str, declared: Risk, words: Words) -> frozenset[Proven]:
     """Return the consequential categories that follow from the request itself."""
-    if isinstance(action, Abort):
+    if kind_of(action) == "abort":
         return frozenset()
     found: set[str] = set()
     if effect == PROCESS_RUN:
@@ -217,7 +219,7 @@ def proven_categories(action: Action, effect: str, declared: Risk, words: Words)
         found.add("credentials")
     if isinstance(action, Open):
         found |= controls.of_address(action.uri)
-    elif isinstance(action, Navigate | Tab) and action.url:
+    elif isinstance(action, _ADDRESSED) and action.url:
         found |= controls.of_address(action.url)
     # What the agent itself names: a secondary action, an option.
     if isinstance(action, Perform):

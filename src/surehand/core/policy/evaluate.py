@@ -62,12 +62,21 @@ class Compiled(msgspec.Struct, frozen=True, kw_only=True):
     by_app: bool
 
 
+#: All that an answer hangs on where no rule looks at a text of the screen; see `_decide`.
+_Question = tuple[tuple[str, ...], frozenset[str], frozenset[str], str | None, bool]
+
+
 class Policy(msgspec.Struct, frozen=True, kw_only=True):
-    """Compiled rules under one revision. `closed` is why everything is denied, None for a working policy."""
+    """Compiled rules under one revision. `closed` is why everything is denied, None for a working policy.
+
+    `answered` are verdicts on questions that were put before. They follow from the rules alone, so they are kept with
+    them and go with them: another policy has none.
+    """
 
     revision: str
     rules: tuple[Compiled, ...] = ()
     closed: str | None = None
+    answered: dict[_Question, Verdict] = msgspec.field(default_factory=dict)
 
 
 def compile_policy(rules: Iterable[Rule], defaults: Iterable[Rule], revision: str) -> Policy:
@@ -124,23 +133,34 @@ def join(obligations: Iterable[Obligations]) -> Obligations:
 def _decide(policy: Policy, document: PolicyInput) -> Verdict:
     if policy.closed is not None:
         return Verdict(outcome="deny", rule="closed", reason=policy.closed)
-    facts = document.facts
+    proven = proven_categories_of(document.facts)
+    present = proven | observed_categories_of(document.facts.observed)
+    seen_as = _seen_as(document)
+    question = (_values(document, document.action), proven, present, seen_as, document.approved)
+    known = policy.answered.get(question)
+    if known is not None:
+        return known
     candidates = candidates_of(policy, document, document.action)
-    proven = proven_categories_of(facts)
     matching = matching_of(candidates, proven, {})
     covered = covered_by(matching)
-    blind = verdict_of(standing_of(matching, proven, covered), approved=document.approved)
-    if not facts.observed:
-        return blind
-    observed = facts.observed
-    present = proven | observed_categories_of(observed)
-    if (as_seen := seen_candidates_of(policy, document)) is not None:
-        candidates += as_seen
-    elif present == proven and not any(one.observed for one in candidates):
-        # Nothing that was observed is looked at, so the second answer would be the first.
-        return blind
-    standing = standing_of(matching_of(candidates, present, observed), present, covered)
-    return stricter(verdict_of(standing, approved=document.approved), blind)
+    verdict = verdict_of(standing_of(matching, proven, covered), approved=document.approved)
+    candidates += seen_candidates_of(policy, document) or []
+    looks = any(one.observed for one in candidates)
+    # Where nothing that was observed is looked at, the second answer would be the first.
+    if looks or seen_as is not None or present != proven:
+        standing = standing_of(matching_of(candidates, present, document.facts.observed), present, covered)
+        verdict = stricter(verdict_of(standing, approved=document.approved), verdict)
+    if not looks:
+        if len(policy.answered) >= limits.POLICY_ANSWERS_KEPT_MAX:
+            policy.answered.clear()
+        policy.answered[question] = verdict
+    return verdict
+
+
+def _seen_as(document: PolicyInput) -> str | None:
+    """Return the effect that the screen says it really is; None where it says nothing else."""
+    effect = document.facts.observed.get("effect")
+    return effect if isinstance(effect, str) and effect != document.action else None
 
 
 def seen_candidates_of(policy: Policy, document: PolicyInput) -> list[Compiled] | None:
@@ -148,16 +168,16 @@ def seen_candidates_of(policy: Policy, document: PolicyInput) -> list[Compiled] 
 
     As that it may be denied or asked about as well; it may not be allowed as that.
     """
-    effect = document.facts.observed.get("effect")
-    if not isinstance(effect, str) or effect == document.action:
+    effect = _seen_as(document)
+    if effect is None:
         return None
     return [one for one in candidates_of(policy, document, effect) if one.denies or one.asks]
 
 
-def candidates_of(policy: Policy, document: PolicyInput, action: str) -> list[Compiled]:
-    """Return the rules whose proven conditions hold."""
+def _values(document: PolicyInput, action: str) -> tuple[str, ...]:
+    """Return the proven values in the order of `_FIELDS`."""
     facts = document.facts
-    values = (
+    return (
         document.principal,
         action,
         document.risk,
@@ -169,13 +189,18 @@ def candidates_of(policy: Policy, document: PolicyInput, action: str) -> list[Co
         facts.backend,
         facts.secret or "",
     )
+
+
+def candidates_of(policy: Policy, document: PolicyInput, action: str) -> list[Compiled]:
+    """Return the rules whose proven conditions hold."""
+    values = _values(document, action)
     found = []
     for one in policy.rules:
         for index, matches in one.proven:
             if not matches(values[index]):
                 break
         else:
-            if not (one.by_app and is_interpreter(facts.app)):
+            if not (one.by_app and is_interpreter(document.facts.app)):
                 found.append(one)
     return found
 

@@ -25,6 +25,7 @@ HELPING: Final = frozenset({GENERIC, CREDENTIAL_CONTROLS, OVERWRITING, EXISTING}
 _WRITTEN_ROLES: Final = frozenset({"text", "document", "paragraph", "password", "spinbutton", "terminal"})
 #: Lists whose words in a field's label say what is entered there.
 _FIELD_LISTS: Final = frozenset({"credentials"})
+_NO_CATEGORIES: Final = HELPING | _FIELD_LISTS
 #: Categories that a form's fields lend to the button that sends it.
 _LENT_BY_FIELDS: Final = frozenset({"credentials", "purchase"})
 
@@ -45,6 +46,7 @@ _SCHEMES: Final = {
     **dict.fromkeys(("ms-settings", "gnome-control-center"), "settings"),
 }  # fmt: skip
 _INSTALLS: Final = re.compile(r"\.(?:deb|rpm|crx|xpi|flatpakref|flatpakrepo|snap|apk|msi|pkg|dmg|appx|msix|vsix)$")
+_LETTER_OR_DIGIT: Final = re.compile(r"[^\W_]")
 _SEGMENT_WORD: Final = re.compile(r"[^a-z0-9]+")
 #: Longer segments are titles of articles, not names of what happens.
 _SEGMENT_WORDS_MAX: Final = 2
@@ -97,7 +99,7 @@ def of_activation(words: Words, control: Control, *, in_dialog: bool = False) ->
     """
     lists = words.lists_in(control.name)
     found = _categories(lists)
-    silent = is_silent(words, control.name)
+    silent = GENERIC in lists or not _says_anything(control.name)
     if silent or in_dialog:
         # "OK" under "Delete three files?" is a deletion.
         found |= of_label(words, f"{control.context} \n {control.title}") | of_label(words, control.description)
@@ -163,7 +165,7 @@ def of_address(address: str) -> frozenset[str]:
 
 
 def _says_anything(text: str) -> bool:
-    return any(character.isalnum() for character in text)
+    return _LETTER_OR_DIGIT.search(text) is not None
 
 
 def _lent(lists: frozenset[str]) -> frozenset[str]:
@@ -172,5 +174,5 @@ def _lent(lists: frozenset[str]) -> frozenset[str]:
 
 def _categories(lists: frozenset[str]) -> frozenset[str]:
     """Drop what fields are called, which says nothing about a control, and name what controls make."""
-    found = lists - HELPING - _FIELD_LISTS
+    found = lists - _NO_CATEGORIES
     return found | {"credentials"} if CREDENTIAL_CONTROLS in lists else found

@@ -170,10 +170,12 @@ class _Label(NamedTuple):
 class _Meant(NamedTuple):
     """What the fences of one element read and compare with. It follows from the tree, so all of them share it.
 
-    `path` leads from the element to its window. `identity` and `key` are what the two hashes cover, as observed.
+    `path` leads from the element to its window. `identity` and `key` are what the two hashes cover, as observed. `seen`
+    is every node that is read with what it hung on, None for a window; empty where any of them was dead or is secret.
     """
 
     path: tuple[int, ...]
+    seen: tuple[tuple[Node, str | None], ...]
     labels: tuple[_Label, ...]
     handles: tuple[str, ...]
     identity: _Identity
@@ -211,11 +213,14 @@ def _work_out(tree: Tree, index: int) -> _Meant:
         joins = dict.fromkeys(join for place in own for join in _branch(tree, place, path))
         labels.append(_Label(part, own, tuple(joins)))
     wanted = dict.fromkeys((*path, *(join for label in labels for join in label.joins)))
+    nodes, parents = tree.nodes, tree.parents
+    seen = tuple((nodes[one], nodes[parents[one]].handle if parents[one] >= 0 else None) for one in wanted)
     return _Meant(
         path=path,
+        seen=() if any("defunct" in node.states or is_secret(node) for node, _ in seen) else seen,
         labels=tuple(labels),
-        handles=tuple(dict.fromkeys(tree.nodes[place].handle for place in wanted)),
-        identity=_identity([tree.nodes[place] for place in path]),
+        handles=tuple(dict.fromkeys(nodes[place].handle for place in wanted)),
+        identity=_identity([nodes[place] for place in path]),
         fingerprint_hash=identify(tree).fingerprints[index],
         key=key_of(context.parts),
         context_hash=context.hash,
@@ -288,6 +293,24 @@ class _Fence:
         self._current = current
 
     def check(self, *, enabled: bool, visible: bool, on_screen: bool) -> None:
+        path = [self._nodes[place] for place in self._meant.path] if self._is_as_seen() else self._compare()
+        if enabled and "enabled" not in path[0].states:
+            self._not_actionable("disabled", "the element is disabled", "wait until it is enabled")
+        if visible:
+            self._check_visible(path, on_screen=on_screen)
+
+    def _is_as_seen(self) -> bool:
+        """Say whether nothing at all has changed, in any fact of what is read: then nothing needs comparing."""
+        meant, target, live = self._meant, self._target, self._live
+        for node, parent in meant.seen:
+            now = live.get(node.handle)
+            if now is None or now.node != node or (parent is not None and now.parent != parent):
+                return False
+        hashes = (meant.fingerprint_hash, meant.context_hash)
+        return bool(meant.seen) and hashes == (target.fingerprint_hash, target.context_hash)
+
+    def _compare(self) -> list[Node]:
+        """Compare fact by fact and name the first difference that matters; return the path as it is now."""
         now = self._now(self._index)
         if now is None:
             self._stale("gone", self._nodes[self._index].name, None)
@@ -295,10 +318,7 @@ class _Fence:
         path = self._check_path()
         self._check_fingerprint(path)
         self._check_context()
-        if enabled and "enabled" not in now.node.states:
-            self._not_actionable("disabled", "the element is disabled", "wait until it is enabled")
-        if visible:
-            self._check_visible(path, on_screen=on_screen)
+        return path
 
     def _now(self, place: int) -> LiveNode | None:
         found = self._live.get(self._nodes[place].handle)

@@ -234,6 +234,29 @@ def test_a_defunct_element_is_gone():
     assert caught.value.details["what"] == "gone"
 
 
+def test_an_element_that_was_dead_when_it_was_seen_is_gone_although_nothing_changed():
+    for dead in ("element", "ancestor"):
+        people = People("carol")
+        (people.opens[0] if dead == "element" else people.list).add_states("defunct")
+        scene = people.watcher.observe()
+        index = place(scene, people.opens[0])
+        with pytest.raises(StaleTarget):
+            check_fence(scene, index, live_nodes(people.root))
+
+
+def test_a_secret_that_an_application_shows_in_clear_is_still_the_one_that_was_seen():
+    field = El("password", "PIN", secret=True)
+    root = El("window", "Window", field)
+    scene = Watcher(root).observe()
+    index = place(scene, field)
+    check_fence(scene, index, live_nodes(root))
+    field.set(role="text", secret=False)
+    check_fence(scene, index, live_nodes(root))
+    field.set(name="Amount")
+    with pytest.raises(StaleTarget):
+        check_fence(scene, index, live_nodes(root))
+
+
 def test_a_handle_that_was_not_read_counts_as_gone():
     people = People("carol")
     scene = people.watcher.observe()
