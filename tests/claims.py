@@ -68,6 +68,12 @@ _POLICIES = "tests/unit/policy/test_policies.py::"
 _ANSWERS = "tests/unit/policy/test_engine_answers.py::"
 _IN_PROCESS = "tests/unit/policy/test_rego_and_cedar.py::"
 _OPA = "tests/unit/policy/test_opa.py::"
+_DOOR = "tests/unit/console/test_door.py::"
+_PAGE_KEYS = "tests/unit/console/test_credentials.py::"
+_ANSWERED = "tests/browser/test_approvals.py::"
+_AWAY = "tests/unit/runtime/test_console_away.py::"
+_AWAY_THERE = "tests/desktop/mcp/test_console_away.py::"
+_CONSOLE = "src/surehand/console/"
 _MCP = "src/surehand/mcp/"
 _CORE = "src/surehand/core/"
 _RUNTIME = "src/surehand/runtime/"
@@ -1007,6 +1013,89 @@ CLAIMS: tuple[Claim, ...] = (
             "    if isinstance(action, Press) and any(is_window_manager_chord(chord) for chord in action.chords):\n",
             "    if False:\n",
         ),
+    ),
+    Claim(
+        1,
+        "an answer at the console page is to the record that this browser was shown, for long enough to be read",
+        (_ANSWERED + "test_an_answer_comes_neither_before_the_question_was_shown_nor_before_it_could_be_read",),
+        Guard(_CONSOLE + "pages/approvals.py", "    _check_shown(pending, said, memory)\n", ""),
+    ),
+    Claim(
+        1,
+        "nothing is signed at the console page without the key that was chosen, opened with its passphrase",
+        (_PAGE_KEYS + "test_without_the_right_key_and_passphrase_nothing_is_signed",),
+        Guard(
+            _CONSOLE + "credentials.py",
+            "            return store.approver(approver)\n        if not passphrase:\n",
+            "            return store.approver(approver)\n        return SigningKey(bytes(32))\n        if not passphrase:\n",
+        ),
+    ),
+    Claim(
+        1,
+        "passphrases are not guessed at the console page faster than a person types",
+        (_PAGE_KEYS + "test_guessing_is_paused_after_as_many_wrong_passphrases_as_there_may_be",),
+        Guard(_CONSOLE + "credentials.py", "            if left_s > 0:\n", "            if False:\n"),
+    ),
+    Claim(
+        1,
+        "a link to the console page opens it once",
+        (_DOOR + "test_a_link_opens_once_and_what_it_begins_is_kept_from_scripts_and_other_sites",),
+        Guard(_CONSOLE + "door.py", "        self._link = None\n", ""),
+    ),
+    Claim(
+        1,
+        "no other site, page or frame reads or sends anything at the console page",
+        (_DOOR + "test_another_origin_another_site_and_a_frame_are_refused",),
+        Guard(
+            _CONSOLE + "door.py",
+            """            (is_link or site in {None, "same-origin"} or (site == "none" and not is_post), "another site asks"),\n""",
+            "",
+        ),
+    ),
+    Claim(
+        1,
+        "no form counts at the console page without its session's token",
+        (_DOOR + "test_a_form_needs_its_origin_and_its_sessions_token",),
+        Guard(
+            _CONSOLE + "door.py",
+            """if session is None or not _same(form.pop(CSRF_FIELD, ""), session.csrf):""",
+            "if session is None:",
+        ),
+    ),
+    Claim(
+        1,
+        "another user's connection is refused at the console page, whatever it brings",
+        (_DOOR + "test_another_users_connection_is_refused_with_the_right_cookie_too",),
+        Guard(_CONSOLE + "door.py", "peer is not None and peer.uid == self._uid", "True"),
+    ),
+    Claim(
+        1,
+        "a browser that shows the console page is neither read nor pictured nor operated by an agent",
+        (
+            _AWAY + "test_a_page_and_its_browsers_are_out_of_reach_until_its_session_ends",
+            _AWAY_THERE + "test_a_browser_that_shows_the_console_is_neither_read_nor_pictured_nor_operated",
+        ),
+        Guard(
+            _RUNTIME + "attending.py",
+            "union(*self._lines.values(), *self._browsers.values())",
+            "union(*self._lines.values())",
+        ),
+    ),
+    Claim(
+        1,
+        "what was decided about reading one process is not kept for another of the same program",
+        (_AWAY + "test_of_two_processes_of_one_program_only_the_one_that_shows_the_page_is_closed",),
+        Guard(
+            _RUNTIME + "authority.py",
+            """        process = f"{surface.app.pid}/{self.claims_noted(surface)}"\n""",
+            """        process = ""\n""",
+        ),
+    ),
+    Claim(
+        6,
+        "a text on the console page is only text, wherever it came from",
+        ("tests/browser/test_page.py::test_a_hostile_text_in_every_place_is_only_text",),
+        Guard(_CONSOLE + "views.py", "        autoescape=True,\n", "        autoescape=False,\n"),
     ),
     Claim(
         1,

@@ -90,6 +90,9 @@
   // A page that comes back from the browser's memory is of another time.
   addEventListener("pageshow", (event) => event.persisted && load());
 
+  // Where the pages do not fit beside each other, the one that stands here is in sight.
+  document.querySelector("nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
+
   function tick() {
     for (const time of document.querySelectorAll("time[data-until]")) {
       const seconds = Math.max(0, Math.round((Number(time.dataset.until) - Date.now()) / 1000));
