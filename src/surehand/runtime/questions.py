@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 from surehand.errors import InvalidRequest
@@ -40,7 +41,7 @@ async def ended(parts: Parts, _: Session, args: p.EndedPage) -> dict[str, Any]:
 
 
 #: As `runtime.control` lists its methods.
-QUESTIONS: Final = {
+QUESTIONS: Final[dict[str, tuple[type[Any], Callable[..., Awaitable[dict[str, Any]]]]]] = {
     "approvals.show": (p.ApprovalName, show),
     "approvals.ended": (p.EndedPage, ended),
     "approvals.picture": (p.ApprovalName, picture),

@@ -123,7 +123,7 @@ def _reduced(data: dict[str, Any], room: int) -> dict[str, Any]:
         if len(_encoded(found)) <= room:
             return found
     chars, entries = _STEPS[-1]
-    salient = {name: _cut(data[name], chars, entries, 0) for name in _SALIENT if name in data}
+    salient: dict[str, Any] = {name: _cut(data[name], chars, entries, 0) for name in _SALIENT if name in data}
     return salient if len(_encoded(salient)) <= room else {}
 
 
