@@ -62,7 +62,9 @@ def act(  # noqa: D103, PLR0913 - its help is made below; one parameter for each
     context: ContextOption = None,
     labelled: LabelOption = None,
     query: QueryOption = None,
-    secret: Annotated[str | None, typer.Option("--secret", help="set_value, type_text: an enrolled secret, vault:NAME.")] = None,
+    secret: Annotated[
+        str | None, typer.Option("--secret", help="set_value, type_text: an enrolled secret, vault:NAME.")
+    ] = None,
     amount: Annotated[float | None, typer.Option("--amount", help="scroll: how far.")] = None,
     unit: Annotated[str | None, typer.Option("--unit", help="scroll: line, page or pixel.")] = None,
     button: Annotated[str | None, typer.Option("--button", help="click: left, middle or right.")] = None,
