@@ -185,7 +185,7 @@ TOOLS: Final = (
     _tool(
         "launch_app",
         "Start an application",
-        "Start a program and wait for its window; answers with the window's text. Never a shell line.",
+        "Start a program; answers with the text of its window. Never a shell line.",
         LaunchApp,
         handler=launch_app,
         core=True,

@@ -48,7 +48,7 @@ class OfApproval(Record, frozen=True, kw_only=True):
     """An approval."""
 
     approval_id: str | None = None
-    operation_id: Annotated[str | None, Meta(description="or of this operation; neither: all that are open")] = None
+    operation_id: Annotated[str | None, Meta(description="or of this operation; neither: all open")] = None
     wait_ms: Annotated[int, _WAIT] = limits.HUMAN_WAIT_MS_DEFAULT
 
 

@@ -182,8 +182,8 @@ TOOLS: Final = (
         name="screenshot",
         title="Take a picture",
         description=(
-            "A picture of a window (covered or not), an element, a region or the desktop. Use it where text does not "
-            "say enough; act by label, or by x, y with its capture_id. Passwords are painted over."
+            "A picture of a window (covered or not), an element, a region or the desktop, where text does not say "
+            "enough; act by label, or by x, y with its capture_id. Passwords are painted over."
         ),
         kind="read",
         args=Screenshot,

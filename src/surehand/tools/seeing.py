@@ -38,7 +38,7 @@ class Observe(Where, frozen=True, kw_only=True):
     window: Annotated[str | None, Meta(description="an id from list_windows")] = None
     app: Annotated[str | None, Meta(description="or its application; default: the window seen last")] = None
 
-    scope: Annotated[str | None, Meta(description="only what is inside this element, whole")] = None
+    scope: Annotated[str | None, Meta(description="only this element, whole")] = None
     full: Annotated[bool, Meta(description="the whole text again")] = False
     max_nodes: Annotated[int, Meta(ge=1, le=limits.RENDER_NODES_MAX)] = limits.RENDER_NODES_DEFAULT
     max_tokens: Annotated[

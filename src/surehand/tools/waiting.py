@@ -168,8 +168,8 @@ TOOLS: Final = (
         name="wait_for",
         title="Wait",
         description=(
-            "Wait until something is there, is gone, has a value, or a title changes. Returns as soon as it is so; in "
-            "time or not, says what is so. Actions wait for their own effect: no need after them."
+            "Wait until something is there, is gone, has a value, or a title changes; in time or not, says what is so. "
+            "Actions wait for their own effect."
         ),
         kind="read",
         args=WaitFor,
