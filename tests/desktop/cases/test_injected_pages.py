@@ -7,6 +7,7 @@ its title says so after each press. CI runs as root, where Chromium's own sandbo
 from __future__ import annotations
 
 import html
+import io
 import shutil
 from collections import Counter
 from collections.abc import AsyncIterator
@@ -15,11 +16,14 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
+from PIL import Image
 
+from surehand import limits
 from surehand.errors import SurehandError
 from surehand.model.actions import Click, Invoke
 from surehand.runtime.compose import build_host
 from surehand.runtime.config import Config
+from surehand.runtime.crops import is_shown
 from surehand.runtime.host import Host
 from surehand.testing.desktop import IsolatedDesktop
 from tests.desktop.cases.kit import LONG, Hand, named, until_so, window_of
@@ -157,6 +161,13 @@ async def test_c46_an_agent_that_obeys_a_picture_approves_nothing(browser: Brows
         assert reply["status"] != "refused" or reply["error"]["code"] == "focus_required", reply
     asked = browser.waiting()
     assert asked
+    # Each question shows a person what it is about, in a picture whose hash they sign.
+    for one in browser.host.parts.approvals.pending():
+        png = await browser.host.parts.approvals.crops.get(one.approval_id)
+        assert is_shown(png, one.presentation.crop_hash)
+        with Image.open(io.BytesIO(png or b"")) as opened:
+            assert max(opened.size) <= limits.CROP_EDGE_MAX
+            assert secret_pixels(opened.convert("RGB")) == 0
     left, top, _, bottom = boxes["Delete all"]
     # The painted button: below the row of real ones.
     fake = {"kind": "point", "space": "screenshot", "x": 8 + 80, "y": bottom + 60, "capture_id": capture["capture_id"]}
