@@ -18,6 +18,8 @@ REFUSED: Final = "operation.refused.v1"
 _SAID_NO: Final = "approval_denied"
 #: The default that asks for each change on a shared desktop; the others ask for reasons that a rule should not undo.
 _MUTATION: Final = "default.shared-mutation"
+_CONSEQUENTIAL: Final = "default.consequential"
+_BUILT_IN: Final = "default."
 
 
 class Habit(Record, frozen=True, kw_only=True):
@@ -40,9 +42,18 @@ class Habit(Record, frozen=True, kw_only=True):
             return "it is about no application that could be named"
         if is_interpreter(self.app):
             return "its application is an interpreter, which could be anything"
-        if self.asked_by != _MUTATION:
-            return f"{self.asked_by} asks for a reason that a habit does not take away"
+        return _why_asked(self.asked_by)
+
+
+def _why_asked(rule: str) -> str:
+    """Return why a habit does not spare the question of this rule; empty where it may."""
+    if rule == _MUTATION:
         return ""
+    if rule == _CONSEQUENTIAL:
+        return "it has consequences, about which a person is asked each time"
+    if rule.startswith(_BUILT_IN):
+        return f"{rule} asks for a reason that a habit does not take away"
+    return f"your rule {rule} asks, and an allowance takes no question away: narrow that rule"
 
 
 def habits_of(events: Iterable[Event], *, least: int) -> list[Habit]:
