@@ -15,7 +15,7 @@ import pytest
 from surehand import limits
 from surehand.console.daemon import Daemon, Feed
 from surehand.errors import Unavailable
-from tests.unit.daemon.fakes import FakeHost, running
+from tests.unit.daemon.fakes import FakeHost, forever, running
 
 PORT = 47_001
 
@@ -143,3 +143,22 @@ async def test_a_listener_that_takes_nothing_is_told_to_look_again_and_costs_no_
     assert await taken(feed) == {"event": "lagged"}
     feed.put({"event": "next"})
     assert await taken(feed) == {"event": "next"}
+
+
+async def test_a_daemon_that_does_not_answer_is_said_to_within_the_bound(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host, daemon = Host(), Daemon(PORT)
+    host.script["approvals"] = forever
+    monkeypatch.setattr(limits, "CONSOLE_DAEMON_MS_MAX", 300)
+    async with running(folder, host):
+        with pytest.raises(Unavailable, match="does not answer"):
+            await daemon.call("approvals")
+        host.script["ps"] = slow
+        assert await daemon.call("ps") == {"late": True}
+        await daemon.close()
+
+
+async def slow(*_: Any) -> dict[str, Any]:
+    await asyncio.sleep(0.1)
+    return {"late": True}
