@@ -14,7 +14,7 @@ import typer
 from surehand import limits
 from surehand.cli.output import Line, out, table
 from surehand.client.control import Control
-from surehand.errors import InvalidRequest
+from surehand.errors import AuthorityDenied, InvalidRequest
 from surehand.model.record import convert, to_value
 from surehand.model.secrets import SecretBinding, SecretField, check_name, check_reference, check_secret_text
 
@@ -121,17 +121,17 @@ def try_secret(
 
     Example:
       surehand secret test mail --app exe:/usr/bin/evolution
+
+    The exit code is 0 only if it opens and, where an application is named, may go there.
     """
     wanted = _reference(reference)
     with Control() as control:
         found = control.call("secrets.test", {"reference": wanted, "app": app, "place": origin})
-    bound_to = convert(SecretBinding, found["bound_to"])
-    lines: list[Line] = [("good", f"{wanted} opens")]
-    if app:
-        where = f"{app} {origin}".strip()
-        lines.append(("good", f"it may go to {where}") if found["usable"] else ("bad", f"it may not go to {where}"))
-    lines.append(f"bound to: {bound_to.told()}")
-    out().data(found, lines)
+    bound_to, where = convert(SecretBinding, found["bound_to"]), f"{app} {origin}".strip()
+    if where and not found["usable"]:
+        raise AuthorityDenied(f"{wanted} opens, and may not go to {where}", fix=f"it is bound to {bound_to.told()}")
+    lines: list[Line] = [("good", f"{wanted} opens" + (f", and may go to {where}" if where else ""))]
+    out().data(found, [*lines, f"bound to: {bound_to.told()}"])
 
 
 def init(
