@@ -22,6 +22,7 @@ from surehand.model import (
     actions,
     approval,
     authority,
+    credential,
     decision,
     events,
     outcome,
@@ -146,6 +147,13 @@ SAMPLES: dict[type, dict[str, Any]] = {
     approval.ApprovalAnswer: {
         "approval_id": "ap", "presentation_hash": HASH, "answer": "approve", "approver": "ada", "key_id": "k",
         "answered_at_ms": 1, "expires_at_ms": 2, "reason": "r", "signature": SIGNATURE,
+    },
+    credential.Assertion: {"authenticator_data": HASH, "client_data": "7b7d"},
+    credential.Invitation: {"approver": "ada", "key_id": "k", "code_hash": HASH, "expires_at_ms": 1},
+    credential.Registration: {"code": "ABCDE-23456", "label": "l", "authenticator_data": HASH, "client_data": "7b7d"},
+    credential.Credential: {
+        "approver": "ada", "key_id": "w", "credential_id": HASH, "algorithm": "EdDSA", "public_key": HASH, "sign_count": 1,
+        "enrolled_by": "k", "enrolled_at_ms": 1, "label": "l",
     },
     decision.Facts: FACTS,
     decision.PolicyInput: {
@@ -302,6 +310,7 @@ INTEGERS = [
     (targets.ElementTarget, "generation"), (query.Rect, "width"), (query.Rect, "height"), (query.Query, "max_results"),
     (request.Request, "deadline_ms"), (authority.Grant, "policy_generation"), (authority.Grant, "expires_at_ms"),
     (authority.StandingGrant, "uses_max"), (authority.StandingGrant, "expires_at_ms"),
+    (credential.Credential, "sign_count"), (credential.Invitation, "expires_at_ms"),
 ]  # fmt: skip
 
 
@@ -319,6 +328,7 @@ IDENTIFIERS = [
     (request.Request, "reconciles"), (request.Batch, "operation_id"), (authority.Grant, "issuer"), (authority.Grant, "key_id"),
     (authority.Grant, "principal"), (authority.Grant, "operation_id"), (authority.StandingGrant, "grant_id"),
     (authority.StandingGrant, "principal"), (decision.Decision, "decision_id"),
+    (credential.Invitation, "approver"), (credential.Credential, "approver"), (credential.Credential, "enrolled_by"),
 ]  # fmt: skip
 
 
@@ -411,6 +421,12 @@ LIMITS = [
     (authority.StandingGrant, "uses_max", int, limits.STANDING_USES_MAX, InvalidRequest),
     (authority.StandingGrant, "actions", ["desktop.invoke"].__mul__, 64, TooLarge),
     (decision.Decision, "reason", "x".__mul__, limits.REASON_CHARS_MAX * 4, TooLarge),
+    (approval.ApprovalAnswer, "signature", "x".__mul__, 2 * limits.WEBAUTHN_SIGNATURE_BYTES_MAX, TooLarge),
+    (credential.Assertion, "authenticator_data", "00".__mul__, limits.WEBAUTHN_AUTHENTICATOR_BYTES_MAX, TooLarge),
+    (credential.Assertion, "client_data", "00".__mul__, limits.WEBAUTHN_CLIENT_BYTES_MAX, TooLarge),
+    (credential.Credential, "credential_id", "00".__mul__, limits.WEBAUTHN_CREDENTIAL_BYTES_MAX, TooLarge),
+    (credential.Credential, "label", "x".__mul__, limits.CREDENTIAL_LABEL_BYTES_MAX, TooLarge),
+    (credential.Credential, "sign_count", int, limits.WEBAUTHN_COUNT_MAX, InvalidRequest),
 ]
 
 

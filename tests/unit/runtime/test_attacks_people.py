@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from surehand import limits
+from surehand.core.approvers import Proof
 from surehand.core.authority import Keyring, PinnedKey, grant_message
 from surehand.core.wire.frames import frame
 from surehand.errors import InvalidRequest
@@ -23,7 +24,7 @@ from surehand.runtime.recovery import recover
 from surehand.signing.ed25519 import SigningKey
 from surehand.testing.journals import FaultyJournal, MemoryJournal
 from surehand.testing.memory import button
-from surehand.testing.worlds import World, signed_answer
+from surehand.testing.worlds import APPROVER_KEY, World, signed_answer
 
 ASK = """
 version = 1
@@ -114,7 +115,9 @@ async def test_an_approval_event_after_a_claim_does_not_keep_recovery_from_endin
     assert (await world.act("op")).status == "outcome_unknown"
     journal.reopen()
     late = signed_answer(pending, now_ms=world.clock.wall_ms())
-    await world.journal.append([answered(pending, late, "ed25519:late", world.clock.wall_ms())])
+    await world.journal.append(
+        [answered(pending, late, Proof("Ed25519", APPROVER_KEY.public_key), world.clock.wall_ms())]
+    )
     later = await world.restart()
     assert (await later.gateway.act(later.session, await later.request("op"))).status == "outcome_unknown"
     assert len(world.app.effects) == 1
