@@ -6,12 +6,14 @@ import asyncio
 import gc
 import os
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import msgspec
 import pytest
 
 from surehand import limits
+from surehand.adapters.process import ProcessActor
+from surehand.errors import Unavailable
 from surehand.model.actions import Action, App, Open
 from surehand.model.request import Request
 from surehand.model.scene import AppIdentity
@@ -163,3 +165,33 @@ async def test_who_handed_over_to_a_window_that_was_there_is_not_waited_for_like
 async def test_a_window_that_comes_in_time_is_found_and_one_past_it_is_not(ended: int) -> None:
     assert await waited(ended, limits.LAUNCH_ENDED_MS) == (True, limits.LAUNCH_ENDED_MS)
     assert (await waited(ended, limits.LAUNCH_ENDED_MS + 1))[0] is False
+
+
+# --- one that dies at once --------------------------------------------------------------------------------------------
+
+
+class Entering:
+    """An attempt that may begin."""
+
+    action = App(op="launch", name="pad")
+
+    def enter(self, _: object) -> None:
+        pass
+
+
+@pytest.mark.parametrize("more", [0, 1])
+async def test_of_what_a_program_printed_before_it_died_the_end_is_told(more: int) -> None:
+    printed = "x" * more + "y" * limits.LAUNCH_SAID_CHARS_MAX
+
+    async def launch(_: Sequence[str]) -> int:
+        raise Unavailable("it ended", details={"exit_code": 3}, observed={"log": printed}, retry_safe=False)
+
+    done = await ProcessActor(launch).perform(Entering())  # type: ignore[arg-type]
+    assert (done.status, done.output) == ("done", {"exit_code": 3, "said": "y" * limits.LAUNCH_SAID_CHARS_MAX})
+
+
+async def test_a_start_of_which_nothing_is_known_stays_unknown() -> None:
+    async def launch(_: Sequence[str]) -> int:
+        raise Unavailable("the supervisor is gone")
+
+    assert (await ProcessActor(launch).perform(Entering())).status == "unknown"  # type: ignore[arg-type]
