@@ -32,6 +32,7 @@ def forms_of(secret: str) -> Iterator[tuple[str, bytes]]:
     """Yield how a secret may stand in a file or a memory image, by the name of the form."""
     plain = secret.encode()
     yield "utf-8", plain
+    yield "latin-1", secret.encode("latin-1")  # which is how Python keeps a text like this
     yield "utf-16-le", secret.encode("utf-16-le")
     yield "utf-16-be", secret.encode("utf-16-be")
     yield "utf-32", secret.encode("utf-32-le")
