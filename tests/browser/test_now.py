@@ -18,6 +18,7 @@ from surehand.runtime.config import Config
 from surehand.testing.desktop import IsolatedDesktop
 from surehand.testing.fixture_app import FixtureApp
 from tests.browser.kit import Console, LiveHost
+from tests.browser.test_page import AXE
 from tests.desktop.cases.kit import Hand, On, write_policy
 
 pytestmark = pytest.mark.desktop
@@ -190,3 +191,32 @@ def test_it_shows_and_stops_without_a_script(
     assert typing.reply.result(10)["status"] == "interrupted"
     expect(page.get_by_text("every agent: paused")).to_be_visible()
     context.close()
+
+
+def test_axe_and_hostile_words_find_nothing_at_either_width_in_either_scheme(
+    browser: Browser, inside: dict[str, Any], live: LiveHost, on: On, desktop: IsolatedDesktop
+) -> None:
+    """With everything that the page can show on it: a request, a pause with a reason, a desktop taken over."""
+    host, hostile = live.host, "</q><img src=x onerror=window.hit=1><script>window.hit=1</script>"
+    person = live.do(host.open_channel(principal="uid:0", role="control", client={}, desktop=None))
+    on.hand.channel.client["name"] = hostile
+    live.do(on.hand.call("human", reason=hostile, kind="other"))
+    live.do(host.call(person, "pause", {"principal": "uid:5", "reason": hostile}))
+    live.do(host.call(person, "take", {"name": desktop.name, "reason": hostile}))
+    context = browser.new_context(storage_state=inside["state"], base_url=inside["base"], bypass_csp=True)
+    page = context.new_page()
+    for width, scheme in ((390, "dark"), (390, "light"), (1280, "dark"), (1280, "light")):
+        page.set_viewport_size({"width": width, "height": 844})
+        page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+        page.goto("/now")
+        expect(page.locator("main q")).to_contain_text("<script>")
+        expect(page.get_by_role("button", name=f"Hand back {desktop.name}")).to_be_visible()
+        assert page.locator("main script, main [onerror]").count() == 0
+        assert page.evaluate("window.hit") is None
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        if AXE.exists():
+            page.evaluate(AXE.read_text("utf-8"))
+            found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+            assert [(one["id"], [node["html"] for node in one["nodes"]]) for one in found["violations"]] == []
+    context.close()
+    live.do(host.close_channel(person))

@@ -19,11 +19,13 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from surehand import limits
-from surehand.console.views import console, form, render, see, session
+from surehand.console.views import console, form, now_ms, render, see, session
 from surehand.errors import InvalidRequest, SurehandError
 
 TITLE: Final = "Now"
 PATH: Final = "/now"
+
+_FLASH_MS: Final = 10_000
 
 _WHAT: Final = {"paused": "paused", "taken_over": "taken over", "handed_over": "handed over on request"}
 _TONES: Final = {
@@ -58,11 +60,16 @@ _SAID: Final = {
 
 async def shown(request: Request) -> Response:
     """Show everything that goes on."""
-    kept = session(request).kept
     found: dict[str, Any] | None = None
     with contextlib.suppress(SurehandError):
         found = await console(request).daemon.call("watch.now")
-    return await render(request, "now.html", flash=kept.pop(f"{PATH} flash", None), now=_view(found))
+    return await render(request, "now.html", flash=_flash_of(request), now=_view(found))
+
+
+def _flash_of(request: Request) -> dict[str, Any] | None:
+    """Return what the last deed came to, for a while: a page that is loaded beside it must not take it away."""
+    flash: dict[str, Any] | None = session(request).kept.get(f"{PATH} flash")
+    return flash if flash is not None and now_ms() - flash["at_ms"] < _FLASH_MS else None
 
 
 def _view(found: dict[str, Any] | None) -> dict[str, Any] | None:
@@ -199,7 +206,7 @@ async def done(request: Request) -> Response:
     method, fields = _DEEDS[deed]
     params = {name: said[name] for name in fields if said.get(name)}
     found = await console(request).daemon.call(method, params, wait_ms=limits.HALT_REPORT_MS_MAX)
-    session(request).kept[f"{PATH} flash"] = _flash(deed, found)
+    session(request).kept[f"{PATH} flash"] = {**_flash(deed, found), "at_ms": now_ms()}
     return see(PATH)
 
 
