@@ -310,6 +310,7 @@ def test_what_was_seen_is_told_in_part():
     ("action", "target", "expected"),
     [
         (a.SetValue(value="x"), node(), ValueIs()),
+        (a.SetValue(value="x"), node(secret=True), NoVerification()),
         (a.SetValue(secret_ref="vault:r"), node(secret=True), ValueIs()),  # noqa: S106 - a name
         (a.Toggle(to=True), node("checkbox"), StateIs(states={"checked": True})),
         (a.Toggle(to=False), node("switch"), StateIs(states={"checked": False, "pressed": False})),

@@ -14,7 +14,7 @@ from surehand.errors import SecureSurface
 from surehand.model.actions import SetValue
 from surehand.model.record import to_value
 from surehand.model.scene import Node, Tree
-from surehand.model.verification import NoVerification, TextContains, ValueIs
+from surehand.model.verification import TextContains, ValueIs
 from surehand.runtime.covering import SecretFields
 from surehand.testing.memory import MemoryApp, button, field
 from surehand.testing.worlds import World
@@ -93,11 +93,12 @@ async def test_a_password_in_clear_can_still_be_typed_over_with_a_yes() -> None:
     world = World([button("save", "Save"), masked()])
     await world.observe()
     world.app.change("pw", role="text", secret=False)
-    typing = {"action": SetValue(value="new"), "verification": NoVerification()}
-    assert (await world.act("type", "pw", **typing)).status == "approval_required"
+    assert (await world.act("type", "pw", action=SetValue(value="new"))).status == "approval_required"
     await world.answer(world.approvals.pending()[0])
-    reply = await world.act("type", "pw", **typing)
+    reply = await world.act("type", "pw", action=SetValue(value="new"))
     assert reply.status == "succeeded"
+    assert reply.terminal is not None
+    assert reply.terminal.receipt.effect == "executed_unverified"
     assert world.app.nodes["pw"].value == "new"
     assert '"new"' not in json.dumps(to_value(reply))  # nor does what was typed come back
 
