@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +14,8 @@ from playwright.sync_api import CDPSession, Page, expect
 
 from surehand.client.credentials import invitation, new_code
 from surehand.signing.keystore import KeyStore
-from tests.browser.kit import PASSPHRASE, LiveHost
+from surehand.testing.terminal import with_passphrase
+from tests.browser.kit import PASSPHRASE, SUREHAND, LiveHost
 from tests.browser.test_approvals import open_question, stood
 
 ENROLLED = "The authenticator is enrolled"
@@ -72,9 +76,21 @@ def code_for(live: LiveHost) -> str:
     return code
 
 
-def enrol(page: Page, live: LiveHost, label: str = "my key") -> str:
+def at_a_terminal(live: LiveHost, *words: str) -> dict[str, Any]:
+    """Run the approver's command line, which asks for the passphrase where it signs."""
+    environment = {**os.environ, "SUREHAND_RUNTIME_DIR": str(live.folder / "run")}
+    command = [SUREHAND, *words, "--json"]
+    if words[1] == "enrol-webauthn":
+        said = with_passphrase(command, PASSPHRASE, env=environment)[1]
+    else:
+        said = subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout
+    data: dict[str, Any] = json.loads(said)["data"]
+    return data
+
+
+def enrol(page: Page, live: LiveHost, label: str = "my key", code: str = "") -> str:
     page.goto("/credentials")
-    page.get_by_label("Code").fill(code_for(live))
+    page.get_by_label("Code").fill(code or code_for(live))
     page.get_by_label("Your name for it").fill(label)
     page.get_by_role("button", name="Enrol this authenticator").click()
     expect(page.get_by_role("status").filter(has_text=ENROLLED)).to_be_visible()
@@ -193,6 +209,20 @@ def test_an_authenticator_is_enrolled_once(page: Page, live: LiveHost, device: D
     page.get_by_role("button", name="Enrol this authenticator").click()
     expect(page.get_by_role("alert")).to_contain_text("enrolled already")
     assert len(device.credentials()) == 1
+
+
+def test_the_command_line_invites_shows_and_takes_away(page: Page, live: LiveHost, device: Device) -> None:
+    invited = at_a_terminal(live, "keys", "enrol-webauthn", "ann", "--keys", str(live.keys))
+    assert invited["approver"] == "ann"
+    # As people type it.
+    key_id = enrol(page, live, code=invited["code"].lower().replace("-", " "))
+    (shown,) = at_a_terminal(live, "keys", "show", "--keys", str(live.keys))["daemon"]["credentials"]
+    assert (shown["key_id"], shown["label"]) == (key_id, "my key")
+    assert at_a_terminal(live, "keys", "remove-webauthn", key_id)["key_id"] == key_id
+    pending = live.ask()
+    open_question(page, pending)
+    assert page.locator("option[data-kind=webauthn]").count() == 0
+    del device
 
 
 @pytest.mark.parametrize("width", [1280, 390])
