@@ -34,7 +34,7 @@ from surehand.console.events import events
 from surehand.console.pages.listed import PAGES
 from surehand.console.peers import Peer, process_of
 from surehand.console.views import Console, failed, page, see, session
-from surehand.errors import InvalidRequest, SurehandError, Unavailable
+from surehand.errors import InternalError, InvalidRequest, SurehandError, Unavailable
 
 _STATIC: Final = Path(__file__).parent / "static"
 _FOUR: Final = "127.0.0.1"
@@ -86,7 +86,7 @@ def build(shared: Console, *, uid: int, opened: Callable[[int | None], None] = l
             *(route for one in PAGES for route in one.ROUTES),
             Mount("/static", StaticFiles(directory=_STATIC)),
         ],
-        exception_handlers={SurehandError: error_page, 404: _not_found},
+        exception_handlers={SurehandError: error_page, 404: _not_found, Exception: _defect},
     )
     app.state.console = shared
 
@@ -100,6 +100,14 @@ def build(shared: Console, *, uid: int, opened: Callable[[int | None], None] = l
         await _show(shared.daemon, peer)
 
     return Guard(app, shared.door, refuse, uid=uid, shown=shown)
+
+
+async def _defect(request: Request, error: Exception) -> Response:
+    """Say that a page failed, and nothing of how; the library tells the terminal."""
+    told = InternalError(f"this page failed ({type(error).__name__})", fix="the terminal says where", retry_safe=False)
+    answer = await failed(request, told)
+    answer.status_code = 500
+    return answer
 
 
 async def _not_found(request: Request, _: Exception) -> Response:

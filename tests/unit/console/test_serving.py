@@ -28,6 +28,16 @@ class Served:
     async def connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         return await asyncio.open_connection("127.0.0.1", self.port)
 
+    async def answer(self, path: str) -> tuple[bytes, bytes]:
+        """Send a request that ends its connection; return head and body."""
+        reader, writer = await self.connect()
+        lines = [f"GET {path} HTTP/1.1", f"Host: {self.door.host}", f"Cookie: {self.cookie}", "Connection: close"]
+        writer.write("\r\n".join([*lines, "", ""]).encode())
+        whole = await asyncio.wait_for(reader.read(), 10)
+        writer.close()
+        head, _, body = whole.partition(b"\r\n\r\n")
+        return head, body
+
     async def head(self, path: str, *more: str) -> bytes:
         """Send a request on a connection of its own; return the answer's head, and hang up."""
         reader, writer = await self.connect()
@@ -71,7 +81,6 @@ async def serving(folder: Path) -> AsyncIterator[Served]:
 @pytest.fixture
 async def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Served]:
     monkeypatch.setenv("SUREHAND_RUNTIME_DIR", str(tmp_path / "none"))
-    monkeypatch.setattr(limits, "CONSOLE_HEAD_MS_MAX", 300)
     monkeypatch.setattr(limits, "CONSOLE_PULSE_MS", 50)
     monkeypatch.setattr(limits, "CONSOLE_CONNECTIONS_MAX", 24)
     async with serving(tmp_path) as found:
@@ -85,7 +94,10 @@ async def test_a_head_is_taken_up_to_its_bound_and_not_beyond(served: Served) ->
     assert b"400 Bad Request" in past
 
 
-async def test_a_connection_that_asks_for_nothing_is_closed_and_one_that_asks_is_not(served: Served) -> None:
+async def test_a_connection_that_asks_for_nothing_is_closed_and_one_that_asks_is_not(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "CONSOLE_HEAD_MS_MAX", 300)
     silent, writer = await served.connect()
     partly, second = await served.connect()
     second.write(b"GET /approvals HT")
@@ -132,6 +144,22 @@ async def test_more_connections_than_there_may_be_are_told_to_wait(served: Serve
     async with asyncio.timeout(5):
         while b"200 OK" not in await served.head("/approvals"):
             pass
+
+
+async def test_a_page_that_fails_says_so_and_costs_no_other_page(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(_: object) -> None:
+        raise ZeroDivisionError("what nobody is to read")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("surehand.console.pages.approvals._memory", broken)
+        for _ in range(limits.CONSOLE_CONNECTIONS_MAX + 1):
+            head, body = await served.answer("/approvals")
+            assert b"500" in head
+            assert b"ZeroDivisionError" in body
+            assert b"nobody is to read" not in body
+    assert b"200 OK" in await served.head("/approvals")
 
 
 def test_what_a_browser_was_shown_and_answered_is_remembered_within_bounds() -> None:
