@@ -182,6 +182,7 @@ SHADOW_KINDS_MAX: Final = 1_000  # differences told apart; a tried policy that d
 SHADOW_NOTE_MS: Final = 5_000  # differences of one kind within this are one record
 POLICY_STARS_MAX: Final = 8  # each * multiplies the cost of one comparison
 APPROVALS_NEEDED_MAX: Final = 16
+REVIEW_MS_MAX: Final = 5_000  # one assessment of an evaluator; then a person is asked
 STOP_KEY_MS_MAX: Final = 600  # between two presses of a stop key; slower ones are two single presses
 STOP_KEY_PRESSES_MAX: Final = 4  # more is a password, not a stop
 MARKER_IDLE_MS: Final = 700  # the badge goes this long after the last action: within a second, without flicker

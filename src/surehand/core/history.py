@@ -92,7 +92,8 @@ class Claimed(_Payload, frozen=True, kw_only=True):
 
     `app`, `place` and `window` let a replay be hashed when the scene is gone. `request` is redacted, `reconcile_key` is
     keyed, `receipt` holds what is already known of the receipt, so that recovery can write an honest `outcome_unknown`
-    without asking anybody. `standing` names the standing grant that was used. `categories` are those that policy was
+    without asking anybody. `standing` names the standing grant that was used; `reviewed` says
+    that the operator's mode answered. `categories` are those that policy was
     told of, proven or raised by what the screen says: names of ours.
     """
 
@@ -110,6 +111,7 @@ class Claimed(_Payload, frozen=True, kw_only=True):
     reconciles: str | None = None
     approval_id: str | None = None
     standing: str | None = None
+    reviewed: bool = False
     categories: tuple[str, ...] = ()
 
 

@@ -132,7 +132,7 @@ class Approvals:
             ApprovalNeeded: a question is open and the caller does not wait, or not any longer.
             ApprovalDenied, ApprovalUnanswered.
         """
-        if decision.obligations.approvals_needed == 1 and await self.leave.use(run, document):
+        if await self.leave.use(run, document, decision):
             run.step(Happening.APPROVAL_ASKED)
             run.step(Happening.APPROVED)
             return 0
@@ -172,6 +172,7 @@ class Approvals:
         Raises:
             ApprovalDenied, ApprovalUnanswered.
         """
+        self.leave.reviews.check_may_ask()
         of = (shown.principal, operation_id, needed)
         question = next(
             (

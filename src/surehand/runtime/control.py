@@ -271,6 +271,8 @@ CONTROL: Final[dict[str, tuple[type[Any], Method]]] = {
     "operations": (p.Operations, reviewing.operations),
     "operation": (p.AnyOperation, reviewing.operation),
     "audit.head": (p.Nothing, reviewing.head),
+    "mode": (p.Nothing, reviewing.mode),
+    "mode.set": (p.SetMode, reviewing.mode_set),
     "health": (p.Nothing, health.health),
     "answer": (p.Answer, answer),
     "resolve": (p.Resolve, resolve),

@@ -44,6 +44,7 @@ class Host:
         parts.approvals.publish = self._publish
         parts.approvals.approvers.pages = lambda: self._attending.ports
         parts.people.publish = self._publish
+        parts.approvals.leave.reviews.publish = self._publish
         parts.publish = self._publish
         parts.people.brakes = parts.brakes
         self._pulse = Pulse(lambda: self._publish("operations.changed", {}), limits.OPERATIONS_TOLD_MS)

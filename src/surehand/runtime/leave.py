@@ -16,10 +16,11 @@ from surehand.core.lifecycle import Gate
 from surehand.core.policy.inputs import all_categories
 from surehand.errors import AuthorityDenied, InvalidRequest
 from surehand.model.authority import StandingGrant
-from surehand.model.decision import PolicyInput
+from surehand.model.decision import Decision, PolicyInput
 from surehand.model.events import NewEvent
 from surehand.model.record import convert, to_value
 from surehand.ports import Clock, Journal
+from surehand.runtime.reviews import Reviews
 from surehand.runtime.run import Run
 
 _GRANTED: Final = "standing.granted.v1"
@@ -32,11 +33,20 @@ class Leave:
         self._journal = journal
         self._clock = clock
         self._standing: dict[str, StandingGrant] = {}
+        #: What answers in a person's place where no grant does.
+        self.reviews = Reviews(journal, clock)
 
     # --- the gateway's side -----------------------------------------------------------------------------------
 
-    async def use(self, run: Run, document: PolicyInput) -> bool:
-        """Find leave for the run and name the use that its claim must count."""
+    async def use(self, run: Run, document: PolicyInput, decision: Decision) -> bool:
+        """Find leave for the run: a grant, naming the use that its claim must count, or the operator's mode.
+
+        Raises:
+            ApprovalDenied: the mode says no to everything that would be asked about.
+        """
+        self.reviews.check_may_ask()
+        if decision.obligations.approvals_needed != 1:
+            return False
         left = dict(self._standing)
         while (grant := self._first_match(left, run, document)) is not None:
             if await self._journal.uses(rules.use_key(grant)) < grant.uses_max:
@@ -45,7 +55,7 @@ class Leave:
                 return True
             # A spent one answers nothing, and must not stand in the way of the next one or of a person.
             del left[grant.grant_id]
-        return False
+        return await self.reviews.answers(run, document, decision)
 
     def _first_match(self, grants: dict[str, StandingGrant], run: Run, document: PolicyInput) -> StandingGrant | None:
         return rules.first_match(
@@ -65,6 +75,7 @@ class Leave:
         Raises:
             AuthorityDenied.
         """
+        self.reviews.check(run)
         if run.standing is None:
             return
         grant = self._standing.get(run.standing)

@@ -6,6 +6,7 @@ from typing import Literal
 
 from surehand import limits
 from surehand.core.policy.model import check_known
+from surehand.core.review import Mode
 from surehand.core.scene.textsearch import Sought
 from surehand.core.summary import OUTCOMES
 from surehand.core.waiting import Condition
@@ -329,6 +330,16 @@ class ApprovalsPage(Record, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         check_range("limit", self.limit, 1, limits.APPROVALS_OPEN_MAX)
+
+
+class SetMode(Record, frozen=True, kw_only=True):
+    """A mode; `confirm` says it once more where it is raised."""
+
+    mode: Mode
+    confirm: str = ""
+
+    def __post_init__(self) -> None:
+        check_text("confirm", self.confirm, limits.SOUGHT_BYTES_MAX)
 
 
 class RulesPage(Record, frozen=True, kw_only=True):

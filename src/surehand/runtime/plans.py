@@ -59,7 +59,10 @@ async def agree(parts: Parts, session: Session, batch: Batch) -> Reply | None:
             return None  # what cannot be looked at now is decided when its turn comes
     asking = [decision for _, decision in steps if decision.outcome == "require_approval"]
     windows = {run.aim.window for run, _ in steps}
-    if len(asking) < 2 or len(windows) > 1 or any(decision.outcome == "deny" for _, decision in steps):
+    # What the operator's mode answers it answers when its turn comes.
+    answered = all(parts.approvals.leave.reviews.may_answer(run.document, one) for run, one in steps if one in asking)
+    no_plan = len(asking) < 2 or len(windows) > 1 or any(decision.outcome == "deny" for _, decision in steps)
+    if no_plan or answered:
         return None
     shown = [_shown(run, decision) for run, decision in steps]
     pending = await parts.gateway.approvals.plan(

@@ -13,6 +13,7 @@ def posture(parts: Parts) -> dict[str, Any]:
     return {
         "trust_level": parts.config.trust_level,
         "authority_mode": parts.config.authority,
+        "mode": parts.approvals.leave.reviews.mode,
         "tier": str(journal.get("tier", "")),
         "read_only": journal.get("read_only") is not None,
         "approvals": len(parts.approvals.pending()),

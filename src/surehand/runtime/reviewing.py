@@ -87,6 +87,19 @@ async def head(parts: Parts, _: Session, __: p.Nothing) -> dict[str, Any]:
     return {"seq": seq, "record_hash": record_hash, "journal": parts.describe_journal()}
 
 
+async def mode(parts: Parts, _: Session, __: p.Nothing) -> dict[str, Any]:
+    """Say which mode answers questions, who set it and since when."""
+    return parts.approvals.leave.reviews.told()
+
+
+async def mode_set(parts: Parts, session: Session, args: p.SetMode) -> dict[str, Any]:
+    """Set the mode; raising it takes a confirmation, and nothing under way."""
+    reviews = parts.approvals.leave.reviews
+    under_way = len(parts.gateway.runs())
+    await reviews.set(args.mode, session.principal, confirm=args.confirm, under_way=under_way)
+    return reviews.told()
+
+
 async def approvals(parts: Parts, _: Session, args: p.ApprovalsPage) -> dict[str, Any]:
     """List open questions, oldest first, as many as one answer holds; `next` says from where to go on."""
     waiting = sorted(parts.approvals.pending(), key=lambda one: (one.requested_at_ms, one.approval_id))

@@ -65,6 +65,8 @@ class Run:
     #: Which step of an approved plan it is.
     plan_step: int | None = None
     standing: str | None = None
+    #: The operator's mode answered in a person's place.
+    reviewed: bool = False
     before_hash: str | None = None
     after_hash: str | None = None
     secret: HeldSecret | None = None
@@ -176,6 +178,7 @@ class Run:
                 reconciles=self.request.reconciles,
                 approval_id=self.approval_id,
                 standing=self.standing,
+                reviewed=self.reviewed,
                 categories=self.categories(),
             )
         )

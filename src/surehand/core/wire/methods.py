@@ -53,6 +53,7 @@ CONTROL_READS: Final = frozenset(
         "operations",
         "operation",
         "audit.head",
+        "mode",
         "health",
         "audit.verify",
         "audit.show",
@@ -67,15 +68,16 @@ CONTROL_READS: Final = frozenset(
         "watch.now",
         "watch.frame",
         "console",
+        "approvals.show",
+        "approvals.ended",
+        "approvals.picture",
     }
 )
 
 CONTROL_METHODS: Final = CONTROL_READS | {
     "answer",
     "resolve",
-        "approvals.show",
-        "approvals.ended",
-        "approvals.picture",
+    "mode.set",
     "standing.grant",
     "standing.revoke",
     "credentials.invite",
