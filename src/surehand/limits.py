@@ -208,7 +208,6 @@ HUMAN_MS_MAX: Final = 600_000  # a request that nobody has taken up by then is u
 HUMAN_WAIT_MS_DEFAULT: Final = 45_000  # below the minute after which many clients give a call up
 HUMAN_WINDOWS_MAX: Final = 8  # windows whose text comes with a hand-back
 
-# --- watching (spec §11) --------------------------------------------------------------------------------------
 # --- the console page (spec §11.5) ----------------------------------------------------------------------------
 CONSOLE_LINK_MS_MAX: Final = 120_000  # a link that nobody opened by then is no longer worth stealing
 CONSOLE_SESSION_MS_MAX: Final = 12 * 3_600_000  # a working day; then the operator's terminal is asked again
@@ -236,6 +235,7 @@ CONSOLE_DESKTOPS_MAX: Final = 16  # desktops that one page follows, and pictures
 CONSOLE_FOLLOW_MS: Final = 5_000  # one question what is new on the desktops; then the page asks again
 CONSOLE_ANSWERED_MAX: Final = 256  # answers of one browser that a form sent twice is told of again
 
+# --- watching (spec §11) --------------------------------------------------------------------------------------
 WATCHES_MAX: Final = 4  # watches of one session
 WATCH_SURFACES_MAX: Final = 16  # windows of one watch
 WATCH_SCENE_MS_MIN: Final = 250  # between two events about one window; what happens in between is one event
@@ -274,6 +274,11 @@ SOUGHT_BYTES_MAX: Final = 256  # of one thing that is looked for
 TIME_MS_MAX: Final = 253_402_300_799_999  # the last moment of the year 9999, which the journal's times can say
 RULES_PAGE_DEFAULT: Final = 100
 
+# --- keys (spec §3.4, §7) -------------------------------------------------------------------------------------
+KEY_FILE_BYTES_MAX: Final = 4 * 1024
+KEYRING_BYTES_MAX: Final = 256 * 1024
+KEYRING_KEYS_MAX: Final = 256
+PASSPHRASE_BYTES_MAX: Final = 1_024
 PASSPHRASE_OPS: Final = 3  # Argon2id passes and memory: about 0.3 s for a person, and as much for every guess
 PASSPHRASE_MEMORY_BYTES: Final = 256 * 1024 * 1024
 PASSPHRASE_OPS_MAX: Final = 16  # a key file that asks for more is an attack on whoever opens it
