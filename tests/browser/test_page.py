@@ -229,7 +229,7 @@ def test_what_nobody_answered_is_listed_as_that(page: Page, live: LiveHost) -> N
     page.goto("/approvals")
     live.do(run_out())
     expect(page.get_by_role("heading", name="Nobody answered in time")).to_be_visible()
-    page.get_by_role("link", name="Press button Forgotten").click()
+    page.locator(".ended").get_by_role("link", name="Press button Forgotten").click()
     expect(page.get_by_text("nobody answered in time")).to_be_visible()
 
 

@@ -99,6 +99,9 @@ async def listed(request: Request) -> Response:
         rows = [question.summary(convert(PendingApproval, one)) for one in found["pending"]]
         ends = (await console(request).daemon.call("approvals.ended", {}))["ended"]
         ended = [_end(one) for one in ends if one["status"] == "unanswered"]
+        # What ended between the two looks waits no more.
+        over = {one["approval_id"] for one in ends}
+        rows = [one for one in rows if one["approval_id"] not in over]
     except SurehandError as error:
         if after and isinstance(error, InvalidRequest):
             return see(PATH)  # the question that the page began after is gone
