@@ -253,13 +253,11 @@ exec setpriv --reuid={shlex.quote(plan.daemon)} --regid={shlex.quote(group)} --c
 
 def _program() -> Path:
     """Return the command as root has it; the daemon's user must be able to run it, and no agent to change it."""
-    found = Path(sys.argv[0]).absolute()
-    if found.is_file() and os.access(found, os.X_OK):
-        return found
-    on_path = shutil.which("surehand")
-    if on_path is None:
+    beside = Path(sys.executable).with_name("surehand")
+    found = str(beside) if os.access(beside, os.X_OK) else shutil.which("surehand")
+    if found is None:
         raise Unavailable("the command `surehand` is not on the path", fix="install it for all users")
-    return Path(on_path)
+    return Path(found)
 
 
 def _holds(path: Path, text: str) -> bool:

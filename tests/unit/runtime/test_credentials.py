@@ -343,3 +343,16 @@ async def test_the_auditor_checks_each_answer_again_and_finds_each_forgery(algor
     if algorithm != "Ed25519":
         with pytest.raises(Fault, match="not enrolled"):
             audit(without="credential.enrolled.v1")
+
+
+def test_the_auditor_keeps_as_many_credentials_as_a_daemon_and_not_one_more() -> None:
+    proofs = Proofs()
+
+    def enrolled(number: int) -> None:
+        record: Any = SimpleNamespace(type="credential.enrolled.v1")
+        proofs.add(record, {"key_id": f"k{number}"})
+
+    for number in range(limits.CREDENTIALS_MAX):
+        enrolled(number)
+    with pytest.raises(Fault, match="more credentials"):
+        enrolled(limits.CREDENTIALS_MAX)
