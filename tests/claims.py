@@ -50,6 +50,8 @@ _CREDENTIALS = "tests/unit/runtime/test_credentials.py::"
 _LEVEL_B = "tests/unit/test_level_b.py::"
 _SELF = "tests/desktop/mcp/test_self_approval.py::"
 _HERALDS = "tests/unit/runtime/test_heralds.py::"
+_MODES = "tests/unit/runtime/test_modes.py::"
+_RACES = "tests/unit/policy/test_policy_races.py::"
 _SECRETS = "tests/unit/runtime/test_secrets.py::"
 _ANSWERING = "tests/unit/cli/test_watching.py::"
 _ONCE = "tests/unit/runtime/test_attacks_once.py::"
@@ -199,7 +201,11 @@ CLAIMS: tuple[Claim, ...] = (
         1,
         "what policy denies is not dispatched",
         (_GATEWAY + "test_policy_denies_before_any_claim_and_names_its_rule",),
-        Guard(_RUNTIME + "gateway.py", '    if decision.outcome != "allow":\n', "    if False:\n"),
+        Guard(
+            _RUNTIME + "authority.py",
+            '    if decision.outcome != "allow":\n        raise PolicyDenied(\n',
+            "    if False:\n        raise PolicyDenied(\n",
+        ),
     ),
     Claim(
         1,
@@ -1188,6 +1194,38 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         1,
+        "at level B the kernel lets an agent reach its own socket only",
+        (
+            _LEVEL_B + "test_the_kernel_lets_a_uid_reach_its_own_socket_only",
+            "tests/desktop/test_level_b.py::test_an_agent_with_a_shell_reaches_its_own_socket_and_nothing_else",
+        ),
+        Guard(
+            "src/surehand/daemon/paths.py",
+            "    elif not uids or not _open_to(path, uids - {os.getuid()}):\n",
+            "    else:\n",
+        ),
+    ),
+    Claim(
+        4,
+        "level B is claimed only while no agent can change what the daemon trusts",
+        (
+            _LEVEL_B + "test_users_apart_are_level_b_only_while_no_agent_can_change_what_the_daemon_trusts",
+            "tests/desktop/test_level_b.py::test_a_level_that_does_not_hold_is_not_claimed",
+        ),
+        Guard(_RUNTIME + "config.py", "        if self.held_back or not agents", "        if not agents"),
+    ),
+    Claim(
+        1,
+        "the set-up of level B gives no role two users and makes nobody root",
+        (_LEVEL_B + "test_what_would_not_be_level_b_is_refused",),
+        Guard(
+            "src/surehand/cli/separating.py",
+            "    if 0 in (uids[name] for name in (plan.daemon, *plan.agents)):\n",
+            "    if False:\n",
+        ),
+    ),
+    Claim(
+        1,
         "a change voids the yes that was given before it",
         (_APPROVALS + "test_a_change_voids_the_yes_and_shows_what_differs",),
         Guard(_RUNTIME + "approvals.py", "        for one in old:\n", "        for one in ():\n"),
@@ -1292,38 +1330,6 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         1,
-        "at level B the kernel lets an agent reach its own socket only",
-        (
-            _LEVEL_B + "test_the_kernel_lets_a_uid_reach_its_own_socket_only",
-            "tests/desktop/test_level_b.py::test_an_agent_with_a_shell_reaches_its_own_socket_and_nothing_else",
-        ),
-        Guard(
-            "src/surehand/daemon/paths.py",
-            "    elif not uids or not _open_to(path, uids - {os.getuid()}):\n",
-            "    else:\n",
-        ),
-    ),
-    Claim(
-        4,
-        "level B is claimed only while no agent can change what the daemon trusts",
-        (
-            _LEVEL_B + "test_users_apart_are_level_b_only_while_no_agent_can_change_what_the_daemon_trusts",
-            "tests/desktop/test_level_b.py::test_a_level_that_does_not_hold_is_not_claimed",
-        ),
-        Guard(_RUNTIME + "config.py", "        if self.held_back or not agents", "        if not agents"),
-    ),
-    Claim(
-        1,
-        "the set-up of level B gives no role two users and makes nobody root",
-        (_LEVEL_B + "test_what_would_not_be_level_b_is_refused",),
-        Guard(
-            "src/surehand/cli/separating.py",
-            "    if 0 in (uids[name] for name in (plan.daemon, *plan.agents)):\n",
-            "    if False:\n",
-        ),
-    ),
-    Claim(
-        1,
         "what a policy engine says too late does not count",
         (_POLICIES + "test_what_an_engine_says_too_late_does_not_count",),
         Guard(
@@ -1407,9 +1413,9 @@ CLAIMS: tuple[Claim, ...] = (
         (_ANSWERS + "test_what_a_rule_covers_only_because_of_the_screen_is_not_covered",),
         Guard(
             _CORE + "policy/evaluate.py",
-            "    standing = standing_of(matching_of(candidates, present, observed), present, covered)\n",
-            "    covered = covered_by(matching_of(candidates, present, observed))\n"
-            "    standing = standing_of(matching_of(candidates, present, observed), present, covered)\n",
+            "        standing = standing_of(matching_of(candidates, present, document.facts.observed), present, covered)\n",
+            "        covered = covered_by(matching_of(candidates, present, document.facts.observed))\n"
+            "        standing = standing_of(matching_of(candidates, present, document.facts.observed), present, covered)\n",
         ),
     ),
     Claim(
@@ -1428,7 +1434,7 @@ CLAIMS: tuple[Claim, ...] = (
         (_POLICIES + "test_a_changed_policy_holds_within_a_second_and_a_broken_one_changes_nothing",),
         Guard(
             _RUNTIME + "policies.py",
-            "            return _signed(before, signature), error.message if isinstance(error, SurehandError) else str(error)\n",
+            "            return msgspec.structs.replace(before, choice=choice, signature=signature), why\n",
             "            raise\n",
         ),
     ),
@@ -1485,5 +1491,57 @@ CLAIMS: tuple[Claim, ...] = (
         "a Cedar policy that errs denies",
         (_IN_PROCESS + "test_a_cedar_policy_that_errs_denies_though_cedar_would_pass_it_by",),
         Guard("src/surehand/adapters/policy_cedar.py", "        if found.diagnostics.errors:\n", "        if False:\n"),
+    ),
+    Claim(
+        1,
+        "what a policy decided is decided afresh where another one is in force before the claim",
+        (
+            _RACES + "test_a_reload_between_decision_and_claim_is_decided_afresh_and_a_no_holds",
+            _RACES + "test_a_yes_is_no_yes_under_a_policy_that_came_since_and_wants_two",
+        ),
+        Guard(
+            _RUNTIME + "gateway.py",
+            "        while self.authority.is_old(run.decision):\n",
+            "        while False:\n",
+        ),
+    ),
+    Claim(
+        1,
+        "nothing is dispatched under a policy that was replaced after the claim",
+        (_RACES + "test_a_reload_between_claim_and_dispatch_releases_the_claim",),
+        Guard(_RUNTIME + "gateway.py", "        self.authority.check_current(run.decision)\n", ""),
+    ),
+    Claim(
+        6,
+        "no mode answers what is consequential in a person's place",
+        (
+            _MODES + "test_what_is_not_harmless_is_asked_about_in_risk_auto",
+            _MODES + "test_full_access_answers_all_but_what_is_consequential",
+        ),
+        Guard(
+            _CORE + "review.py",
+            "    if categories & CONSEQUENTIAL or categories & (PLACES - _SHARED):\n",
+            "    if False:\n",
+        ),
+    ),
+    Claim(
+        1,
+        "an answer of a mode that was lowered since is not used",
+        (_MODES + "test_a_mode_that_was_lowered_before_the_claim_takes_its_answer_with_it",),
+        Guard(
+            _RUNTIME + "reviews.py",
+            '        if run.reviewed and self.mode not in ("risk-auto", "full-access"):\n',
+            "        if False:\n",
+        ),
+    ),
+    Claim(
+        6,
+        "an evaluator's answer counts only in its exact form, as low and allow",
+        (_MODES + "test_an_evaluator_that_says_anything_but_low_and_allow_leaves_it_to_a_person",),
+        Guard(
+            _CORE + "review.py",
+            '        return self.risk_level == "low" and self.recommended_decision == "allow"\n',
+            "        return True\n",
+        ),
     ),
 )

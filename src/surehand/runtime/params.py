@@ -393,6 +393,24 @@ class HandBack(RequestName, frozen=True, kw_only=True):
         check_text("note", self.note, limits.HUMAN_TEXT_BYTES_MAX)
 
 
+class ApprovalName(Record, frozen=True, kw_only=True):
+    """A question to people."""
+
+    approval_id: str
+
+    def __post_init__(self) -> None:
+        check_identifier("approval_id", self.approval_id)
+
+
+class EndedPage(Record, frozen=True, kw_only=True):
+    """How many of the newest ends."""
+
+    limit: int = limits.CONSOLE_ROWS_MAX
+
+    def __post_init__(self) -> None:
+        check_range("limit", self.limit, 1, limits.APPROVALS_ENDED_KEPT_MAX)
+
+
 class Console(Record, frozen=True, kw_only=True):
     """A console page that people use: its port, and the processes that show it."""
 
@@ -462,24 +480,6 @@ class Show(Record, frozen=True, kw_only=True):
 
     after_seq: int = 0
     limit: int = 100
-class ApprovalName(Record, frozen=True, kw_only=True):
-    """A question to people."""
-
-    approval_id: str
-
-    def __post_init__(self) -> None:
-        check_identifier("approval_id", self.approval_id)
-
-
-class EndedPage(Record, frozen=True, kw_only=True):
-    """How many of the newest ends."""
-
-    limit: int = limits.CONSOLE_ROWS_MAX
-
-    def __post_init__(self) -> None:
-        check_range("limit", self.limit, 1, limits.APPROVALS_ENDED_KEPT_MAX)
-
-
     operation_id: str | None = None
     principal: str | None = None
     type: str | None = None
