@@ -203,8 +203,6 @@ class Authority:
         return kept.redact
 
 
-
-
 def check_allowed(decision: Decision) -> None:
     """Refuse what policy does not allow.
 
@@ -239,6 +237,8 @@ def _changed_meanwhile(decision: Decision) -> PolicyDenied:
         fix="present it again: the policy in force decides",
         details={"what": "policy_changed", "rule": decision.rule, "revision": decision.policy_revision},
     )
+
+
 def _raised_risk(run: Run) -> Risk:
     """Return the highest risk that anything speaks for: what an agent declares must not lower a ceiling or a budget.
 

@@ -35,6 +35,7 @@ from surehand.core.policy.inputs import denied_tokens
 from surehand.core.policy.to_cedar import cedar_schema
 from surehand.errors import InvalidRequest, Unavailable
 from surehand.model.events import NewEvent
+from surehand.model.record import to_value
 from surehand.model.scene import AppIdentity, LiveNode, Surface
 from surehand.ports import Clock, Herald, PolicyEngine
 from surehand.runtime import halting
