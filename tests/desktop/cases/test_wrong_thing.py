@@ -185,12 +185,19 @@ async def test_c05_a_dialog_that_an_operation_ahead_opened_is_noticed(on: On) ->
 
 @pytest.mark.parametrize("action", [Invoke(), Click()], ids=["invoke", "click"])
 async def test_c05_a_dialog_that_opens_at_the_last_moment_is_noticed(
-    on: On, action: Invoke | Click, monkeypatch: pytest.MonkeyPatch
+    on: On, action: Invoke | Click, monkeypatch: pytest.MonkeyPatch, desktop: IsolatedDesktop
 ) -> None:
     """It comes after everything was checked, while the claim is being written."""
     await on.focus_window()
     count = await on.button("Count")
-    at_the_last_moment(on, monkeypatch, lambda: on.change("dialog_open", modal=True))
+
+    async def open_dialog() -> None:
+        await on.change("dialog_open", modal=True)
+        # Until the window manager shows it there is nothing that could be noticed.
+        shown = ("xdotool", "search", "--sync", "--onlyvisible", "--name", "^Question$")
+        await asyncio.to_thread(person, desktop, *shown)
+
+    at_the_last_moment(on, monkeypatch, open_dialog)
     reply = await on.act(action, count)
     await on.app.settle()
     assert on.effects("press") == []
