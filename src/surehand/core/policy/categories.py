@@ -204,11 +204,13 @@ def effective_risk(action: Action, declared: Risk, categories: AbstractSet[str])
     return declared if RISKS.index(declared) >= RISKS.index(floor) else floor
 
 
-def proven_categories(action: Action, effect: str, declared: Risk, words: Words) -> frozenset[Proven]:
-    """Return the consequential categories that follow from the request itself."""
+def proven_categories(
+    action: Action, effect: str, declared: Risk, words: Words, own_ports: AbstractSet[int] = frozenset()
+) -> frozenset[Proven]:
+    """Return the categories that follow from the request itself; `own_ports` are those that a console page is on."""
     if kind_of(action) == "abort":
         return frozenset()
-    found: set[str] = set()
+    found: set[str] = {OWN_SURFACE} if own.leads_to(action, own_ports) else set()
     if effect == PROCESS_RUN:
         found.add("process_run")
     if declared in ("external", "destructive"):

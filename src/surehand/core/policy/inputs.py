@@ -14,9 +14,8 @@ import msgspec
 from surehand import limits
 from surehand.core import redaction
 from surehand.core.hashing import Digest
-from surehand.core.policy import own, proof
+from surehand.core.policy import proof
 from surehand.core.policy.categories import (
-    OWN_SURFACE,
     PROCESS_RUN,
     AppClass,
     classify_app,
@@ -96,9 +95,8 @@ def policy_input(
     """
     app = _app_of(scope, request, surface)
     effect = effect_name(request.action, request.target, browser=scope.browser, runs_commands=app.runs_commands)
-    categories = app.proven | proven_categories(request.action, effect, request.risk, scope.vocabulary.words)
-    if own.leads_to(request.action, scope.own_ports):
-        categories |= proof.categories((OWN_SURFACE,))
+    words = scope.vocabulary.words
+    categories = app.proven | proven_categories(request.action, effect, request.risk, words, scope.own_ports)
     observed = _observed(surface, node, context)
     control = _control(surface, node, context, fields)
     told = app.claimed | observed_categories(request.action, scope.vocabulary.words, control)
