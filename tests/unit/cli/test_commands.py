@@ -690,3 +690,20 @@ def test_colours_need_a_terminal_that_wants_them(monkeypatch: pytest.MonkeyPatch
     assert output.Output.coloured("x", "good", io.StringIO()) == "x"
     monkeypatch.setenv("NO_COLOR", "1")
     assert output.Output.coloured("x", "good", Terminal()) == "x"
+
+
+def test_operations_are_listed_with_where_older_ones_are_and_nothing_acts_on_the_terminal(desk: Desk, cli: Cli) -> None:
+    one = {"changed_at": "2026-11-30T10:00:00.000Z", "principal": "uid:7", "operation_id": "op-1", "seq": 9}
+    one |= {"effect": "desktop.invoke", "app": "exe:/usr/bin/\x1b[2Jmail", "outcome": "refused", "rule": "no-mail"}
+    answers(desk, operations={"operations": [one], "next": 9, "looked_at": 1})
+    said = cli("audit", "list", "mail", "--outcome", "refused", "--limit", "1")
+    assert said.code == 0
+    assert "no-mail" in said.out
+    assert "\x1b[2J" not in said.out
+    assert "--before 9" in said.err
+    assert cli("audit", "list", "--limit", "1", "--json").data["operations"] == [one]
+
+
+def test_the_mode_is_shown_in_words(desk: Desk, cli: Cli) -> None:
+    answers(desk, mode={"mode": "ask", "by": "", "since_ms": 0})
+    assert cli("mode", "show").out.strip() == "ask: a person answers"
