@@ -1,7 +1,8 @@
 """Reading what elements hold: pages of texts, places in them, rows of tables (spec §5.6).
 
 Each is decided by policy before the application is touched, and again by how its window is called once it was read;
-never gives a secret; and is recorded without anybody waiting for the disk. A text is searched here, so that a long document costs one answer.
+never gives a secret; and is recorded without anybody waiting for the disk. A text is searched here, so that a long
+document costs one answer.
 """
 
 from __future__ import annotations
