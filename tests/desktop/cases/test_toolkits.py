@@ -151,14 +151,20 @@ def _named(names: list[str]) -> Counter[str]:
 
 _PAGE = "<title>Own page</title><body style='margin:0'><button style='width:100vw;height:100vh'>Press me</button>"
 _SCRIPT = "<script>document.querySelector('button').onclick = () => { document.title = 'It was pressed' }</script>"
+#: Chromium calls what a click does by another name on each of these, and lists all of them alike.
+_CONTROLS = """<title>Own page</title><button disabled>Not now</button><button>Press me</button>
+<button aria-haspopup=menu>Menu</button><a href="#x">Link</a><div role=button tabindex=0>Made up</div>
+<script>onclick = event => { document.title = 'It was ' + event.target.textContent }</script>"""
 
 
 @asynccontextmanager
-async def chromium(desktop: IsolatedDesktop, *, accessible: bool) -> AsyncIterator[LaunchedApp]:
-    """Start Chromium on a page that is one large button; without accessibility as it comes when nobody asks for it."""
+async def chromium(
+    desktop: IsolatedDesktop, *, accessible: bool, shown: str = _PAGE + _SCRIPT
+) -> AsyncIterator[LaunchedApp]:
+    """Start Chromium on a page, one large button; without accessibility as it comes when nobody asks for it."""
     home = desktop.folder / "home"
     page = home / "own-page.html"
-    page.write_text(_PAGE + _SCRIPT)
+    page.write_text(shown)
     # A keyring prompt would hang its first start; its own sandbox does not run as root.
     flags = ["--password-store=basic", "--no-first-run", "--disable-gpu", "--no-sandbox"]
     bus = await connect(desktop.session_bus_address, hello=True)
@@ -211,15 +217,18 @@ async def test_c40_a_chromium_without_a_tree_is_named_with_the_flag_to_set_and_p
 
 @pytest.mark.skipif(not CHROMIUM.exists(), reason="Chromium is not installed")
 async def test_c40_a_chromium_with_a_tree_is_read_and_pressed(hand: Hand, desktop: IsolatedDesktop) -> None:
-    async with chromium(desktop, accessible=True):
+    async with chromium(desktop, accessible=True, shown=_CONTROLS):
         surface = await titled(hand, "Own page")
-        found = await hand.find(surface, {"role": "button"}, named("Press me"))
-        if not found:
-            there = {"kind": "element_exists", "query": {"filters": [{"role": "button"}, named("Press me")]}}
-            waited = await hand.call("wait", surface=surface, conditions=[there], timeout_ms=20_000)
-            assert waited["satisfied"]
-            found = await hand.find(surface, {"role": "button"}, named("Press me"))
-        expected = {"kind": "title", "contains": "It was pressed"}
-        reply = await hand.act(Invoke(), found[0], verification=expected)
-        assert reply["status"] == "succeeded", reply
-        assert (reply["status"], reply["terminal"]["receipt"]["effect"]) == ("succeeded", "verified")
+        there = {"kind": "element_exists", "query": {"filters": [named("Made up")]}}
+        waited = await hand.call("wait", surface=surface, conditions=[there], timeout_ms=20_000)
+        assert waited["satisfied"]
+        (off,) = await hand.find(surface, named("Not now"))
+        assert (await hand.act(Invoke(), off))["error"]["code"] == "target_not_actionable"
+        assert (await hand.act({"kind": "window", "op": "focus"}, window_of(surface)))["status"] == "succeeded"
+        for action in (Invoke(), Click()):
+            for name, role in (("Press me", "button"), ("Menu", "button"), ("Link", "link"), ("Made up", "button")):
+                (found,) = await hand.find(surface, named(name), {"role": role})
+                expected = {"kind": "title", "contains": f"It was {name}"}
+                reply = await hand.act(action, found, verification=expected)
+                assert reply["status"] == "succeeded", (name, reply)
+                assert reply["terminal"]["receipt"]["effect"] == "verified", (name, reply)

@@ -33,6 +33,14 @@ class Question(NamedTuple):
     parts: int = 1
 
 
+class _Like(NamedTuple):
+    """What objects have in common whose actions have the same names; `path` where nothing tells them apart."""
+
+    number: int | None
+    listed: tuple[tuple[str, str, str], ...]
+    path: str
+
+
 #: Facts whose absence leaves a node unreliable, and so marks it incomplete.
 _ESSENTIAL: Final = entries.CORE | entries.CHILDREN | entries.TEXT
 #: Facts that depend on role, interfaces or states, and are asked once those are known.
@@ -95,8 +103,8 @@ class Reader:
         self._link = link
         self._parts: dict[tuple[str, int], list[Reply]] = {}
         #: Action names by what `GetActions` says, which is in the user's language: names are asked once each.
-        self._naming: dict[tuple[int, tuple[tuple[str, str, str], ...]], list[Entry]] = {}
-        self._action_names: dict[tuple[int, tuple[tuple[str, str, str], ...]], tuple[str, ...]] = {}
+        self._naming: dict[_Like, list[Entry]] = {}
+        self._action_names: dict[_Like, tuple[str, ...]] = {}
 
     def share_verbs(self, other: Reader) -> None:
         """Use the action names that another reader of the same application has learnt."""
@@ -367,7 +375,8 @@ class Reader:
 
     def _take_actions(self, entry: Entry, reply: Reply) -> Iterator[Question]:
         listed = calls.actions(reply) or ()
-        key = (entry.number, listed)
+        # Chromium gives its actions no name in the user's language: all its lists look alike and say nothing.
+        key = _Like(entry.number, listed, "" if all(name for name, _, _ in listed) else entry.path)
         known = self._action_names.get(key)
         if not listed or known is not None:
             self._set(entry, "actions", known or ())
@@ -386,7 +395,7 @@ class Reader:
             if waiting[0] is not entry:
                 continue
             del self._naming[key]
-            if not failed:
+            if not failed and not key.path:
                 self._action_names[key] = names
             for one in waiting:
                 if one is entry or not failed:

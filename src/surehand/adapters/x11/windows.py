@@ -138,8 +138,12 @@ def owned_by(window: WindowInfo, pid: int) -> bool:
 
 
 def counts_in_screen_pixels(window: WindowInfo, size: tuple[int, int]) -> bool:
-    """Return whether a size that an application tells of its window is the real one, with or without the frame."""
-    return _scale(window, size) == 1000
+    """Return whether a size that an application tells of its window is the real one, with or without the frame.
+
+    Chromium counts the shadow that it draws itself as part of its window.
+    """
+    whole = all(abs(told - real) <= _TOLERANCE_PX for told, real in zip(size, window.bounds[2:], strict=True))
+    return whole or _scale(window, size) == 1000
 
 
 def _scale(window: WindowInfo, size: tuple[int, int]) -> int | None:
