@@ -50,6 +50,7 @@ _CREDENTIALS = "tests/unit/runtime/test_credentials.py::"
 _LEVEL_B = "tests/unit/test_level_b.py::"
 _SELF = "tests/desktop/mcp/test_self_approval.py::"
 _HERALDS = "tests/unit/runtime/test_heralds.py::"
+_ASSERTED = "tests/unit/runtime/test_asserted.py::"
 _MODES = "tests/unit/runtime/test_modes.py::"
 _RACES = "tests/unit/policy/test_policy_races.py::"
 _SECRETS = "tests/unit/runtime/test_secrets.py::"
@@ -1076,6 +1077,23 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         1,
+        "a connection to the console page whose user the kernel cannot tell any more counts as nobody's",
+        ("tests/unit/console/test_peers.py::test_a_connection_whose_other_end_was_closed_is_nobodys",),
+        Guard(_CONSOLE + "peers.py", "return found if found.inode else None", "return found"),
+    ),
+    Claim(
+        5,
+        "no silent or slow connection, and none of another user, keeps a person out of the console page",
+        (
+            "tests/unit/console/test_serving.py::test_a_later_request_of_a_connection_has_no_more_time_than_the_first",
+            "tests/unit/console/test_serving.py::test_a_connection_of_another_user_is_closed_before_it_asks",
+        ),
+        Guard(
+            _CONSOLE + "connections.py", "cycle is None or cycle.response_complete or cycle.more_body", "cycle is None"
+        ),
+    ),
+    Claim(
+        1,
         "a browser that shows the console page is neither read nor pictured nor operated by an agent",
         (
             _AWAY + "test_a_page_and_its_browsers_are_out_of_reach_until_its_session_ends",
@@ -1543,5 +1561,54 @@ CLAIMS: tuple[Claim, ...] = (
             '        return self.risk_level == "low" and self.recommended_decision == "allow"\n',
             "        return True\n",
         ),
+    ),
+    Claim(
+        1,
+        "a client's word answers nothing unless the operator named the client and its user, and nothing at level B",
+        (
+            _ASSERTED
+            + "test_a_client_that_the_operator_did_not_name_for_this_user_is_given_nothing_and_its_word_is_refused",
+            _ASSERTED + "test_at_level_b_no_clients_word_counts",
+        ),
+        Guard(
+            _RUNTIME + "asserted.py",
+            '    if session.trust_level != "A" or not parts.config.may_assert(session.principal, args.client):\n',
+            "    if False:\n",
+        ),
+    ),
+    Claim(
+        1,
+        "a client's word never answers what is consequential, in a sensitive place, secret, or for several people",
+        (
+            _ASSERTED + "test_what_is_consequential_is_not_for_a_client",
+            _ASSERTED + "test_what_takes_two_people_is_not_for_a_client",
+        ),
+        Guard(
+            _RUNTIME + "asserted.py",
+            "    if reason := rules.why_not(question.pending):\n",
+            '    if reason := "":\n',
+        ),
+    ),
+    Claim(
+        1,
+        "a client's word counts only for a question of its own session",
+        (_ASSERTED + "test_a_question_of_another_session_is_not_answered_and_not_shown",),
+        Guard(_RUNTIME + "asserted.py", "    if args.approval_id not in session.asked:\n", "    if False:\n"),
+    ),
+    Claim(
+        1,
+        "a client's word counts only for exactly the words it was given",
+        (_ASSERTED + "test_a_word_about_something_else_does_not_count_and_leaves_the_question_open",),
+        Guard(
+            _CORE + "asserted.py",
+            "    if not hmac.compare_digest(presentation_hash.encode(), pending.presentation_hash.encode()):\n",
+            "    if False:\n",
+        ),
+    ),
+    Claim(
+        3,
+        "a client's word is said once",
+        (_ASSERTED + "test_a_word_is_said_once_even_at_the_same_time",),
+        Guard(_RUNTIME + "asserted.py", "    if question.given or question.answers:\n", "    if False:\n"),
     ),
 )

@@ -46,7 +46,9 @@ def peer_of(theirs: Address, ours: Address) -> Peer | None:
         for line in lines:
             columns = line.split()
             if (columns[_LOCAL], columns[_REMOTE]) == (local, remote):
-                return Peer(int(columns[_UID]), int(columns[_INODE]))
+                # Of a socket that its process has closed the kernel tells no user: it calls every such one root's.
+                found = Peer(int(columns[_UID]), int(columns[_INODE]))
+                return found if found.inode else None
     return None
 
 

@@ -37,6 +37,16 @@ def test_a_connection_that_nobody_has_is_nobodys() -> None:
     assert peer_of(Address("127.0.0.1", 1), Address("127.0.0.1", 2)) is None
 
 
+def test_a_connection_whose_other_end_was_closed_is_nobodys() -> None:
+    # The kernel lists it with the number of root, whoever it was of.
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        client = socket.create_connection(server.getsockname())
+        client.sendall(b"GET / HTTP/1.1")
+        ours, theirs = client.getpeername(), client.getsockname()
+        client.close()
+        assert peer_of(Address(*theirs), Address(*ours)) is None
+
+
 def test_the_page_is_on_this_machines_own_addresses_of_both_kinds_on_one_port() -> None:
     found = listening(None)
     try:

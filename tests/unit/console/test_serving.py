@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -107,6 +108,37 @@ async def test_a_connection_that_asks_for_nothing_is_closed_and_one_that_asks_is
     writer.close()
     second.close()
     assert b"200 OK" in await served.head("/approvals")
+
+
+@pytest.mark.parametrize("part", ["GET /approvals HT", "POST /leave"])
+async def test_a_later_request_of_a_connection_has_no_more_time_than_the_first(
+    served: Served, monkeypatch: pytest.MonkeyPatch, part: str
+) -> None:
+    monkeypatch.setattr(limits, "CONSOLE_HEAD_MS_MAX", 300)
+    reader, writer = await served.connect()
+    own = f"Host: {served.door.host}\r\nCookie: {served.cookie}\r\n"
+    writer.write(f"GET /approvals HTTP/1.1\r\n{own}\r\n".encode())
+    head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 5)
+    await asyncio.wait_for(reader.readexactly(int(head.lower().partition(b"content-length: ")[2].split()[0])), 5)
+    if part.startswith("POST"):
+        form = "Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 100"
+        part += f" HTTP/1.1\r\n{own}Origin: {served.door.origin}\r\n{form}\r\n\r\na"
+    writer.write(part.encode())
+    with contextlib.suppress(ConnectionError):
+        assert await asyncio.wait_for(reader.read(), 4) == b""
+    writer.close()
+
+
+async def test_a_connection_of_another_user_is_closed_before_it_asks(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    uid = os.getuid()
+    monkeypatch.setattr("os.getuid", lambda: uid + 1)  # the page's user is another than this test's
+    reader, writer = await served.connect()
+    with contextlib.suppress(ConnectionError):
+        assert await asyncio.wait_for(reader.read(), 5) == b""
+    writer.close()
+    monkeypatch.undo()
 
 
 async def test_no_more_streams_than_a_browser_may_have_and_each_says_that_it_lives(served: Served) -> None:
