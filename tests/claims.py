@@ -1606,9 +1606,9 @@ CLAIMS: tuple[Claim, ...] = (
         ),
     ),
     Claim(
-        3,
-        "a client's word is said once",
-        (_ASSERTED + "test_a_word_is_said_once_even_at_the_same_time",),
+        5,
+        "a client's word changes nothing about what a person answered",
+        (_ASSERTED + "test_what_a_person_answered_meanwhile_stands",),
         Guard(_RUNTIME + "asserted.py", "    if question.given or question.answers:\n", "    if False:\n"),
     ),
 )

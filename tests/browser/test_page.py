@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 from surehand import limits
 from surehand.core.approval import ask
 from surehand.core.approval import shown as made_visible
-from surehand.runtime.approvals import Question
+from surehand.runtime.open_questions import Question
 from tests.browser.kit import PASSPHRASE, Console, LiveHost, presentation
 
 AXE = Path(__file__).parents[2] / ".venv/clients/axe/node_modules/axe-core/axe.min.js"

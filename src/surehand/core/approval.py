@@ -21,7 +21,7 @@ from surehand.core.policy.model import RISKS
 from surehand.core.redaction import mask
 from surehand.errors import AuthorityDenied, InvalidRequest
 from surehand.model.actions import Action
-from surehand.model.approval import ApprovalAnswer, Change, PendingApproval, Presentation
+from surehand.model.approval import CLIENT_ASSERTED, ApprovalAnswer, Change, PendingApproval, Presentation
 from surehand.model.decision import PolicyInput
 from surehand.model.record import Record, check_identifier, check_range, to_value
 
@@ -58,6 +58,8 @@ class Approver(Record, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         check_identifier("approver", self.approver)
         check_identifier("key_id", self.key_id)
+        if self.key_id == CLIENT_ASSERTED or self.approver.startswith("client:"):
+            raise InvalidRequest(f"{self.approver} {self.key_id}: this is how a client's word is recorded, not a key")
         if len(self.public_key) != 64 or any(c not in "0123456789abcdef" for c in self.public_key):
             raise InvalidRequest("public_key must be 64 lower-case hex digits")
 

@@ -20,7 +20,7 @@ from surehand.core.authority import Verify
 from surehand.core.history import APPROVAL_REQUESTED, APPROVED, CLAIMED, DENIED
 from surehand.core.policy.model import CONSEQUENTIAL
 from surehand.errors import AuthorityDenied
-from surehand.model.approval import ApprovalAnswer, PendingApproval, Presentation
+from surehand.model.approval import CLIENT_ASSERTED, ApprovalAnswer, PendingApproval, Presentation
 from surehand.model.authority import StandingGrant
 from surehand.model.credential import Credential, Invitation
 from surehand.model.events import Event
@@ -164,7 +164,12 @@ class Approvers:
         """Return the answers without every yes whose key was taken away; a no stays a no."""
         names = {(one.approver, one.key_id) for one in self.allowed()}
         names |= {(one.approver, one.key_id) for one in self.credentials()}
-        return [one for one in answers if one.answer == "deny" or (one.approver, one.key_id) in names]
+        # A client has no key to take away; its word counts in this run of the daemon, under this configuration.
+        return [
+            one
+            for one in answers
+            if one.answer == "deny" or one.key_id == CLIENT_ASSERTED or (one.approver, one.key_id) in names
+        ]
 
     def check_standing(self, grant: StandingGrant, key_id: str, signature: str, verify: Verify) -> None:
         """Accept a standing grant that the approver named in it signed.
@@ -217,6 +222,8 @@ def since_asked(events: Sequence[Event], pending: PendingApproval) -> list[Event
 
 def how_of(answer: ApprovalAnswer) -> str:
     """Return by what proof an answer was given, as it is recorded."""
+    if answer.key_id == CLIENT_ASSERTED:
+        return CLIENT_ASSERTED
     return f"{'ed25519' if answer.assertion is None else 'webauthn'}:{answer.key_id}"
 
 

@@ -23,9 +23,10 @@ from mcp.shared.exceptions import MCPError
 
 from surehand import limits
 from surehand.errors import SurehandError
+from surehand.mcp.asking import Asking, asked_before
 from surehand.mcp.resources import Resources
 from surehand.mcp.sessions import ARGUMENT, META_KEY, Found, Sessions, token_of, turn_of
-from surehand.tools.catalog import INSTRUCTIONS, UsageError, call, find_tool
+from surehand.tools.catalog import INSTRUCTIONS, UsageError, find_tool
 from surehand.tools.context import Progress, silent
 from surehand.tools.projection import projected
 from surehand.tools.schema import input_schema
@@ -92,15 +93,21 @@ def build(sessions: Sessions, tools: tuple[Tool, ...], version: str) -> Server[A
     async def list_tools(request: _Request, _params: Any) -> types.ListToolsResult:
         return listed[sessions.carried(request)]
 
-    async def call_tool(request: _Request, params: types.CallToolRequestParams) -> types.CallToolResult:
+    async def call_tool(
+        request: _Request, params: types.CallToolRequestParams
+    ) -> types.CallToolResult | types.InputRequiredResult:
         try:
             tool = find_tool(tools, params.name)
             arguments = dict(params.arguments or {})
             token = token_of(arguments, request.meta) if sessions.carried(request) else None
+            if token is None and (before := asked_before(params)) is not None:
+                token = before.session
             turn = turn_of(request.meta)
             async with sessions.use(request, token) as found, _reporting(request, tool) as progress:
                 context = found.context.for_call(request.request_id if found.ids_once else None, progress)
-                answer = await call(context, tool, arguments)
+                answer = await Asking(request, context, tool, arguments).answer(params, found.token)
+                if not isinstance(answer, Answer):
+                    return answer
                 context.turn.begin(turn, time.monotonic_ns() // 1_000_000)
                 return result(projected(answer, context.turn, key), found)
         except UsageError as error:

@@ -9,6 +9,8 @@ from surehand.model.authority import StandingGrant
 from surehand.model.credential import Assertion
 from surehand.model.record import Record, check_text
 
+#: How an answer is recorded that an MCP client says its person gave (spec §6.4), and the id of the key it has not.
+CLIENT_ASSERTED: Final = "client_asserted"
 #: Of the picture beside a question.
 _CROP_DOMAIN: Final = "surehand/crop/v1"
 

@@ -24,7 +24,7 @@ from surehand.model.record import to_value
 from surehand.model.request import Batch, Request
 from surehand.model.scene import Scene, Surface
 from surehand.model.verification import NoVerification
-from surehand.runtime import changes, contents, following, halting, launched, picturing, plans, pointed
+from surehand.runtime import asserted, changes, contents, following, halting, launched, picturing, plans, pointed
 from surehand.runtime import params as p
 from surehand.runtime.asking import approval, human
 from surehand.runtime.doctoring import doctor
@@ -238,7 +238,7 @@ async def act(parts: Parts, session: Session, args: p.Act) -> dict[str, Any]:
             else:
                 change = await changes.after(parts, session, seen, [reply], full=args.full)
                 reply = msgspec.structs.replace(reply, output={**(reply.output or {}), "after": change})
-    return _reply_value(reply)
+    return _reply_value(session, reply)
 
 
 def _is_held(reply: Reply) -> bool:
@@ -261,7 +261,8 @@ def _will_hold(session: Session, request: Request) -> None:
     session.holds = session.holds or isinstance(request.action, Hold)
 
 
-def _reply_value(reply: Reply) -> dict[str, Any]:
+def _reply_value(session: Session, reply: Reply) -> dict[str, Any]:
+    asserted.told(session, reply.approval)
     value: dict[str, Any] = to_value(reply)
     if reply.status == "outcome_unknown" and reply.terminal is not None:
         value["error"] = {
@@ -278,10 +279,10 @@ async def batch(parts: Parts, session: Session, args: p.RunBatch) -> dict[str, A
     halts = session.halts
     waits = await plans.agree(parts, session, args.batch)
     if waits is not None:
-        return {"replies": [_reply_value(waits)], "stopped_by": waits.operation_id}
+        return {"replies": [_reply_value(session, waits)], "stopped_by": waits.operation_id}
     seen = await changes.before(parts, session, args.batch.steps) if args.observe_after else None
     replies, stopped_by = await _run_steps(parts, session, args.batch, halts)
-    value: dict[str, Any] = {"replies": [_reply_value(reply) for reply in replies]}
+    value: dict[str, Any] = {"replies": [_reply_value(session, reply) for reply in replies]}
     if stopped_by is not None:
         value["stopped_by"] = stopped_by
     ended = [reply for reply in replies if reply.terminal is not None and reply.status != "withheld"]
@@ -389,6 +390,8 @@ AGENT: Final[dict[str, tuple[type[Any], Method]]] = {
     "cancel": (p.OperationName, cancel),
     "end_session": (p.Nothing, end_session),
     "approval": (p.Approval, approval),
+    "approval.form": (asserted.AskClient, asserted.form),
+    "approval.assert": (asserted.Asserted, asserted.assertion),
     "human": (p.Human, human),
     "doctor": (p.Nothing, doctor),
 }

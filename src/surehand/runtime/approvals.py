@@ -17,7 +17,6 @@ import asyncio
 import secrets
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -25,15 +24,15 @@ import msgspec
 from surehand import canonical, limits
 from surehand.core import approval as rules
 from surehand.core import standing as standing_rules
-from surehand.core.approvers import Approvers, how_of, is_recorded, since_asked
+from surehand.core.approvers import Approvers, Proof, how_of, is_recorded, since_asked
 from surehand.core.authority import Verify
 from surehand.core.history import APPROVAL_REQUESTED, APPROVED, operation_stream
 from surehand.core.lifecycle import Gate, Happening
 from surehand.errors import ApprovalDenied, ApprovalUnanswered, InvalidRequest, TooLarge
-from surehand.model.approval import ApprovalAnswer, PendingApproval, Presentation, crop_hash
+from surehand.model.approval import CLIENT_ASSERTED, ApprovalAnswer, PendingApproval, Presentation, crop_hash
 from surehand.model.authority import StandingGrant
 from surehand.model.decision import Decision, PolicyInput
-from surehand.model.events import Event
+from surehand.model.events import Event, NewEvent
 from surehand.model.record import to_value
 from surehand.ports import Clock, Journal
 from surehand.runtime import asked as events_of
@@ -43,6 +42,7 @@ from surehand.runtime.ended import Ended
 from surehand.runtime.kept import Kept, NothingKept
 from surehand.runtime.leave import Leave
 from surehand.runtime.notices import Notices
+from surehand.runtime.open_questions import Question, is_asserted, standing_of
 from surehand.runtime.run import Run
 
 Publish = Callable[[str, dict[str, Any]], None]
@@ -54,37 +54,6 @@ class ApprovalNeeded(Exception):
     def __init__(self, value: dict[str, Any]) -> None:
         super().__init__("approval required")
         self.value = value
-
-
-@dataclass(slots=True)
-class Question:
-    """One open question in this run of the daemon."""
-
-    pending: PendingApproval
-    #: Bytes of what is shown.
-    size: int
-    #: Answers that count.
-    answers: list[ApprovalAnswer] = field(default_factory=list)
-    #: Those, and the ones whose record is on its way to the disk.
-    given: list[ApprovalAnswer] = field(default_factory=list)
-    changed: asyncio.Event = field(default_factory=asyncio.Event)
-    #: Callers that wait for the answer.
-    waiters: int = 0
-    #: A claim is using the yes.
-    taken: bool = False
-    #: Steps of a plan that have used the yes.
-    used: set[int] = field(default_factory=set)
-    #: Looks at it when its time is over.
-    timer: asyncio.TimerHandle | None = None
-
-    @property
-    def denied(self) -> bool:
-        """Whether somebody said no."""
-        return any(one.answer == "deny" for one in self.answers)
-
-    def is_of(self, run: Run) -> bool:
-        """Say whether it is about this operation."""
-        return (self.pending.principal, self.pending.operation_id) == (run.principal, run.operation_id)
 
 
 class Approvals:
@@ -330,6 +299,8 @@ class Approvals:
     async def _settle(self, run: Run, question: Question, state: str) -> None:
         if state == "approved":
             # It stays until a claim uses it: an element that moved on after the yes is not asked about again.
+            if any(is_asserted(one) for one in question.answers):
+                run.warnings.append(CLIENT_ASSERTED)
             return
         await self._end(question, state)
         raise _unanswered(question.pending) if state == "unanswered" else _denied(question, run.effect)
@@ -388,7 +359,7 @@ class Approvals:
         if question.timer is not None:
             question.timer.cancel()
         self.crops.forget(pending.approval_id)
-        value = _standing_of(question, state)
+        value = standing_of(question, state)
         self.ended.note(pending, value, self._clock.wall_ms())
         if state != "unanswered" or question.answers:
             self._kept.forget(pending.approval_id)
@@ -415,7 +386,7 @@ class Approvals:
 
     def _stands(self, question: Question) -> dict[str, Any]:
         state = rules.tally(question.answers, question.pending, now_ms=self._clock.wall_ms())
-        return _standing_of(question, "pending" if state == "waiting" else state)
+        return standing_of(question, "pending" if state == "waiting" else state)
 
     def _tell(self, question: Question) -> None:
         self.notices.tell(question.pending.principal, {"approval": self._stands(question)})
@@ -454,10 +425,20 @@ class Approvals:
                 fix="list them with `surehand approvals list`",
                 details={"id": answer.approval_id},
             )
-        pending = question.pending
         now = self._clock.wall_ms()
-        proof = self.approvers.check(answer, pending, self._verify, now_ms=now)
+        proof = self.approvers.check(answer, question.pending, self._verify, now_ms=now)
         counted = self.credentials.counted(answer, proof, (*question.given, *question.answers))
+        return await self.count(question, answer, proof, counted, now)
+
+    def question(self, approval_id: str) -> Question | None:
+        """Return an open question."""
+        return self._questions.get(approval_id)
+
+    async def count(
+        self, question: Question, answer: ApprovalAnswer, proof: Proof | None, counted: list[NewEvent], now: int
+    ) -> dict[str, Any]:
+        """Take in an answer that was found to count; `proof` is None for what a client only says (spec §6.4)."""
+        pending = question.pending
         events = [events_of.answered(pending, answer, proof, now), *counted]
         grant = answer.standing
         if grant is not None:
@@ -557,7 +538,7 @@ def _gone(approval_id: str) -> ApprovalUnanswered:
 def _denied(question: Question, effect: str) -> ApprovalDenied:
     denial = next(answer for answer in question.answers if answer.answer == "deny")
     return ApprovalDenied(
-        "a person said no",
+        "the client says that its person said no" if is_asserted(denial) else "a person said no",
         gate=Gate.APPROVAL,
         details={
             "approval_id": question.pending.approval_id,
@@ -566,24 +547,6 @@ def _denied(question: Question, effect: str) -> ApprovalDenied:
             "effect": effect,
         },
     )
-
-
-def _standing_of(question: Question, status: str) -> dict[str, Any]:
-    """Return what the proposer may know of how its question stands: nothing it could answer with."""
-    pending = question.pending
-    yes = {answer.approver for answer in question.answers if answer.answer == "approve"}
-    value: dict[str, Any] = {
-        "approval_id": pending.approval_id,
-        "operation_id": pending.operation_id,
-        "status": status,
-        "needed": pending.needed,
-        "given": len(yes),
-        "expires_at_ms": pending.expires_at_ms,
-    }
-    denial = next((answer for answer in question.answers if answer.answer == "deny"), None)
-    if denial is not None and denial.reason:
-        value["operator_reason"] = denial.reason
-    return value
 
 
 def told(pending: PendingApproval) -> dict[str, Any]:

@@ -35,16 +35,20 @@ def requested(pending: PendingApproval) -> NewEvent:
     )
 
 
-def answered(pending: PendingApproval, answer: ApprovalAnswer, proof: Proof, now_ms: int) -> NewEvent:
-    """Return the event of an answer that counts, with its proof whole: an auditor can check it again."""
+def answered(pending: PendingApproval, answer: ApprovalAnswer, proof: Proof | None, now_ms: int) -> NewEvent:
+    """Return the event of an answer that counts, with its proof whole: an auditor can check it again.
+
+    What a client only says has none, and `how` says so.
+    """
     kind = APPROVED if answer.answer == "approve" else DENIED
-    facts = {
+    facts: dict[str, Any] = {
         "approver": answer.approver,
         "how": how_of(answer),
         "answered_at_ms": now_ms,
         "reason": answer.reason[: limits.REASON_CHARS_MAX],
-        "proof": {"algorithm": proof.algorithm, "public_key": proof.public_key, "answer": to_value(answer)},
     }
+    if proof is not None:
+        facts["proof"] = {"algorithm": proof.algorithm, "public_key": proof.public_key, "answer": to_value(answer)}
     return _event(pending, kind, answer.approver, facts)
 
 

@@ -15,11 +15,11 @@ from typing import Final, Literal
 import msgspec
 
 from surehand import limits
-from surehand.core.approval import Approver
+from surehand.core.approval import Approver, visible
 from surehand.core.authority import Ceiling
 from surehand.core.input import stop_key
 from surehand.errors import InvalidRequest, PermissionMissing
-from surehand.model.record import Record, check_count, check_range, convert
+from surehand.model.record import Record, check_count, check_range, check_text, convert
 from surehand.model.secrets import EnvSecret
 
 #: The policy's name beside the configuration file.
@@ -55,6 +55,40 @@ class PolicyChoice(Record, frozen=True, kw_only=True):
             raise InvalidRequest(f"policy: engine {self.engine} needs file")
 
 
+class AskingClient(Record, frozen=True, kw_only=True):
+    """An MCP client whose word counts as its person's answer where nothing grave is asked (spec §6.4).
+
+    `client` is the name that it says of itself; `uid` the user it runs as, the daemon's own by default.
+    """
+
+    client: str
+    uid: int | None = None
+
+    def __post_init__(self) -> None:
+        check_text("mcp_elicitation.client", self.client, limits.CLIENT_NAME_CHARS_MAX * 4, empty=False)
+        check_text("mcp_elicitation.client", self.client[limits.CLIENT_NAME_CHARS_MAX :], 0)
+        if visible(self.client) != self.client:
+            raise InvalidRequest("mcp_elicitation.client holds what does not show")
+
+    @property
+    def principal(self) -> str:
+        """The principal whose sessions it asks in."""
+        return f"uid:{os.getuid() if self.uid is None else self.uid}"
+
+
+class EvaluatorChoice(Record, frozen=True, kw_only=True):
+    """The program that is asked beside the rules in mode `risk-auto` (spec §6.4); it can only object."""
+
+    command: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        check_count("evaluator.command", len(self.command), 1, limits.EVALUATOR_WORDS_MAX)
+        for word in self.command:
+            check_text("evaluator.command", word, limits.NAME_CHARS_MAX)
+        if not Path(self.command[0]).is_absolute():
+            raise InvalidRequest("evaluator.command names no absolute path", fix="write the whole path of the program")
+
+
 class Config(Record, frozen=True, kw_only=True):
     """Everything an operator can set. Paths are absolute."""
 
@@ -76,6 +110,8 @@ class Config(Record, frozen=True, kw_only=True):
     stop_key: str = stop_key.DEFAULT
     marker: bool = True
     env_secrets: tuple[EnvSecret, ...] = ()
+    mcp_elicitation: tuple[AskingClient, ...] = ()
+    evaluator: EvaluatorChoice | None = None
 
     #: What keeps separate uids from being level B; found at the start, and only ever lowers the level.
     held_back: tuple[str, ...] = ()
@@ -86,9 +122,14 @@ class Config(Record, frozen=True, kw_only=True):
         stop_key.parse_stop_key(self.stop_key)
         check_count("approvers", len(self.approvers), 0, 64)
         check_count("ceilings", len(self.ceilings), 0, 256)
+        check_count("mcp_elicitation", len(self.mcp_elicitation), 0, limits.ASKING_CLIENTS_MAX)
         check_count("env_secrets", len(self.env_secrets), 0, limits.ENV_SECRETS_MAX)
         if self.shadow_policy is not None and isinstance(self.policy, PolicyChoice) and self.policy.mode == "shadow":
             raise InvalidRequest("only one policy can be tried: policy.mode is shadow, and shadow_policy is there too")
+
+    def may_assert(self, principal: str, client: str) -> bool:
+        """Say whether the operator named this client of this principal."""
+        return any((one.principal, one.client) == (principal, client) for one in self.mcp_elicitation)
 
     @property
     def enforced(self) -> PolicyChoice:

@@ -20,6 +20,7 @@ from surehand.model.decision import Decision
 from surehand.model.outcome import Reply
 from surehand.model.request import Batch
 from surehand.model.targets import ElementTarget, QueryTarget, SurfaceTarget
+from surehand.runtime import asserted
 from surehand.runtime import params as p
 from surehand.runtime.approvals import told
 from surehand.runtime.parts import Parts
@@ -34,6 +35,7 @@ _FORESEEN: Final = (ElementTarget, QueryTarget, SurfaceTarget)
 async def plan(parts: Parts, session: Session, args: p.Plan) -> dict[str, Any]:
     """Ask once about a batch whose steps the caller presents one by one; `approval` is there while nobody answered."""
     waits = await agree(parts, session, args.batch)
+    asserted.told(session, None if waits is None else waits.approval)
     return {} if waits is None else {"operation_id": args.batch.operation_id, "approval": waits.approval}
 
 

@@ -212,6 +212,8 @@ class Session:
     holds: bool = False
     #: Requests to people that it waits for; while there is one it does not act.
     waits_for: set[str] = field(default_factory=set)
+    #: Questions to people it was told of, and whether it was given their words to show (runtime/asserted.py).
+    asked: dict[str, bool] = field(default_factory=dict)
     #: Watches that run.
     watches: int = 0
     #: What people see it called, for as long as the daemon runs.

@@ -38,7 +38,7 @@ READS: Final = frozenset(
 #: What can have an effect on the desktop; sent once per presentation, found again by operation id.
 EFFECTS: Final = frozenset({"act", "batch"})
 
-AGENT_METHODS: Final = READS | EFFECTS | {"cancel", "end_session", "human", "plan"}
+AGENT_METHODS: Final = READS | EFFECTS | {"approval.assert", "approval.form", "cancel", "end_session", "human", "plan"}
 
 #: What an operator may ask again safely.
 CONTROL_READS: Final = frozenset(
