@@ -52,6 +52,7 @@ _SELF = "tests/desktop/mcp/test_self_approval.py::"
 _HERALDS = "tests/unit/runtime/test_heralds.py::"
 _ASSERTED = "tests/unit/runtime/test_asserted.py::"
 _MODES = "tests/unit/runtime/test_modes.py::"
+_EVALUATOR = "tests/unit/runtime/test_evaluator.py::"
 _RACES = "tests/unit/policy/test_policy_races.py::"
 _SECRETS = "tests/unit/runtime/test_secrets.py::"
 _ANSWERING = "tests/unit/cli/test_watching.py::"
@@ -1612,3 +1613,22 @@ CLAIMS: tuple[Claim, ...] = (
         Guard(_RUNTIME + "asserted.py", "    if question.given or question.answers:\n", "    if False:\n"),
     ),
 )
+    Claim(
+        6,
+        "an evaluator's program is told nothing of the daemon but the question",
+        (_EVALUATOR + "test_the_question_comes_on_its_input_and_nothing_else_of_the_daemon",),
+        Guard("src/surehand/adapters/evaluator_program.py", "                env=_ENVIRONMENT,\n", ""),
+    ),
+    Claim(
+        6,
+        "an evaluator that fails, does not end or says too much answers nothing",
+        (
+            _EVALUATOR + "test_only_a_program_that_ends_well_and_says_low_and_allow_answers",
+            _EVALUATOR + "test_an_answer_is_read_up_to_its_bound_and_no_further",
+        ),
+        Guard(
+            "src/surehand/adapters/evaluator_program.py",
+            '        if code != 0:\n            raise Unavailable(f"the evaluator ended with status {code}")\n',
+            "",
+        ),
+    ),

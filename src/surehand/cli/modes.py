@@ -29,7 +29,8 @@ def mode_show() -> None:
     with Control() as control:
         found = control.call("mode")
     by = f", set by {found['by']}" if found["by"] else ""
-    out().data(found, f"{found['mode']}{by}: {_SAYS[found['mode']]}")
+    beside = f"; beside the rules, {found['evaluator']} is asked" if found.get("evaluator") else ""
+    out().data(found, f"{found['mode']}{by}: {_SAYS[found['mode']]}{beside}")
 
 
 def mode_set(

@@ -65,6 +65,7 @@ from surehand.runtime.policy_source import Material, first_ruling, load_vocabula
 from surehand.runtime.reads import Reads
 from surehand.runtime.recovery import recover
 from surehand.runtime.resolve import Resolver
+from surehand.runtime.reviews import Evaluator
 from surehand.runtime.scenes import Scenes
 from surehand.runtime.secrets import Secrets, take_from_environment
 from surehand.runtime.session import Desk, Isolation
@@ -110,6 +111,7 @@ async def build_host(
     parts = _parts(config, clock, journal, keys, denied_tokens(",".join((*config.denied_apps, listed))), state_dir)
     parts.approvals.crops = CropFiles(state_dir / CROPS_NAME, keys.questions_key)
     parts.approvals.take_crop = lambda run: crop_of(parts, run)
+    parts.approvals.leave.reviews.evaluator = _evaluator(config)
     if config.policy is None and parts.authority.policies is not None:
         parts.authority.policies.beside = policy_beside
     if journal.recovery is None:
@@ -139,6 +141,19 @@ async def build_host(
     host.listen(heralds.heard)
     parts.closers.append(heralds.close)
     return host
+
+
+def _evaluator(config: Config) -> Evaluator | None:
+    """Return the program that thinks about requests, where the operator named one."""
+    if config.evaluator is None:
+        return None
+    from surehand.adapters.evaluator_program import EvaluatorProgram  # noqa: PLC0415 - only who uses it loads it
+
+    program = Path(config.evaluator.command[0])
+    if not os.access(program, os.X_OK):
+        raise InvalidRequest(f"evaluator: {program} cannot be run", fix="correct evaluator.command, or leave it out")
+    check_operator_owned(program)
+    return EvaluatorProgram(config.evaluator.command)
 
 
 def _heralds(config: Config, keys: KeyStore) -> list[Herald]:

@@ -53,7 +53,7 @@ class Reviews:
         self.mode: rules.Mode = rules.FIRST
         self.by = ""
         self.since_ms = clock.wall_ms()
-        #: Asked beside the rules, where the host has one; it can only object.
+        #: Asked beside the rules, where the operator or the host has one; it can only object.
         self.evaluator: Evaluator | None = None
         #: Told after an answer is on record; set by the host.
         self.publish: Callable[[str, dict[str, Any]], None] = lambda _kind, _value: None
@@ -188,5 +188,6 @@ class Reviews:
         self.publish("mode.set", {"mode": mode})
 
     def told(self) -> dict[str, Any]:
-        """Return the mode, who set it and since when."""
-        return {"mode": self.mode, "by": self.by, "since_ms": self.since_ms}
+        """Return the mode, who set it and since when, and what is asked beside the rules."""
+        asked = {} if self.evaluator is None else {"evaluator": self.evaluator.name}
+        return {"mode": self.mode, "by": self.by, "since_ms": self.since_ms, **asked}
