@@ -146,6 +146,7 @@ APPROVALS_BYTES_MAX: Final = 1024 * 1024  # of all of them together: the operato
 APPROVALS_ENDED_KEPT_MAX: Final = 1_024  # ends of questions that can still be asked for by approval id
 STANDING_USES_MAX: Final = 10_000
 LEVEL_REASONS_MAX: Final = 16  # that keep a daemon from level B; one is enough, and the first few show the pattern
+LEVEL_LINKS_MAX: Final = 40  # symbolic links on one path, as the kernel follows them
 WEBAUTHN_AUTHENTICATOR_BYTES_MAX: Final = 2_048  # 55 bytes, an id of up to 1023, a key, extensions of no interest here
 WEBAUTHN_CLIENT_BYTES_MAX: Final = 2_048  # browsers write about 150; it is hashed and kept in the journal
 WEBAUTHN_CREDENTIAL_BYTES_MAX: Final = 1_023  # W3C WebAuthn level 2 §4

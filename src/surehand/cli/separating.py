@@ -11,6 +11,7 @@ import os
 import pwd
 import shlex
 import shutil
+import stat
 import subprocess
 import sys
 import tomllib
@@ -131,7 +132,7 @@ def _check(plan: Plan, *, undo: bool) -> None:
         raise InvalidRequest(f"there is no user {missing[0]}", fix="an approver is a person who has one already")
     if not undo and plan.config.exists() and not _is_configured(plan):
         raise Conflict(
-            f"{plan.config} is there and does not name these users, or no approver's key",
+            f"{plan.config} is there and does not name these users, or no approver's key, or is not root's alone",
             fix="set agent_uids, approver_uids and [[approvers]] in it, or move it away",
         )
 
@@ -186,6 +187,8 @@ def _folder(path: Path, owner: str, mode: int) -> Step:
         return (facts.st_uid, facts.st_mode & 0o7777) == (_uid(owner), mode)
 
     def do() -> None:
+        if path.is_symlink():
+            raise Conflict(f"{path} is a link, which whoever made it may give another aim", fix="move it away")
         path.mkdir(mode=mode, parents=True, exist_ok=True)
         user = pwd.getpwnam(owner)
         os.chown(path, user.pw_uid, user.pw_gid, follow_symlinks=False)
@@ -216,7 +219,7 @@ def _configuration(plan: Plan, *, ask: bool) -> str:
 
 
 def _is_configured(plan: Plan) -> bool:
-    if not plan.config.exists():
+    if not _is_kept(plan.config):
         return False
     try:
         found = tomllib.loads(plan.config.read_text("utf-8"))
@@ -261,13 +264,26 @@ def _program() -> Path:
 
 
 def _holds(path: Path, text: str) -> bool:
-    return path.is_file() and path.read_text("utf-8") == text
+    return _is_kept(path) and path.read_text("utf-8") == text
+
+
+def _is_kept(path: Path) -> bool:
+    """Say whether it is a file that nobody but root changes: one that somebody had put there before may be theirs."""
+    try:
+        facts = path.lstat()
+    except OSError:
+        return False
+    apart = not facts.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and facts.st_nlink == 1
+    return stat.S_ISREG(facts.st_mode) and facts.st_uid == 0 and apart
 
 
 def _write(path: Path, text: str, mode: int) -> None:
     draft = path.with_name(f".{path.name}.new")
-    draft.write_text(text, "utf-8")
-    draft.chmod(mode)
+    draft.unlink(missing_ok=True)
+    # Made anew, for nobody else: no link leads the writing elsewhere, and nobody opens it meanwhile.
+    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+        os.fchmod(file.fileno(), mode)
+        file.write(text)
     draft.replace(path)
 
 
@@ -275,11 +291,20 @@ def _undoing(plan: Plan) -> list[Step]:
     files = [
         Step(f"remove {path}", partial(_is_not_ours, path), partial(path.unlink)) for path in (plan.config, plan.start)
     ]
+    # The number of a user that is gone is given out again: the journal's keys must not be the next one's.
+    kept = Step(
+        f"give {_STATE_DIR} to root", lambda: _was_not_made(plan.daemon) or not _STATE_DIR.is_dir(), _give_state_to_root
+    )
     users = [
         Step(f"remove the user {name}; what it owns stays", partial(_was_not_made, name), partial(_remove_user, name))
         for name in (plan.daemon, *plan.agents)
     ]
-    return [*files, *users]
+    return [*files, kept, *users]
+
+
+def _give_state_to_root() -> None:
+    os.chown(_STATE_DIR, 0, 0, follow_symlinks=False)
+    _STATE_DIR.chmod(0o700)
 
 
 def _is_not_ours(path: Path) -> bool:
