@@ -89,19 +89,6 @@ class EvaluatorChoice(Record, frozen=True, kw_only=True):
             raise InvalidRequest("evaluator.command names no absolute path", fix="write the whole path of the program")
 
 
-class EvaluatorChoice(Record, frozen=True, kw_only=True):
-    """The program that is asked beside the rules in mode `risk-auto` (spec §6.4); it can only object."""
-
-    command: tuple[str, ...]
-
-    def __post_init__(self) -> None:
-        check_count("evaluator.command", len(self.command), 1, limits.EVALUATOR_WORDS_MAX)
-        for word in self.command:
-            check_text("evaluator.command", word, limits.NAME_CHARS_MAX)
-        if not Path(self.command[0]).is_absolute():
-            raise InvalidRequest("evaluator.command names no absolute path", fix="write the whole path of the program")
-
-
 class Config(Record, frozen=True, kw_only=True):
     """Everything an operator can set. Paths are absolute."""
 
@@ -123,7 +110,6 @@ class Config(Record, frozen=True, kw_only=True):
     stop_key: str = stop_key.DEFAULT
     marker: bool = True
     env_secrets: tuple[EnvSecret, ...] = ()
-    evaluator: EvaluatorChoice | None = None
     mcp_elicitation: tuple[AskingClient, ...] = ()
     evaluator: EvaluatorChoice | None = None
 
