@@ -641,13 +641,60 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         7,
-        "guessing at a secret's value is answered by nothing",
-        (_REACH + "test_a_secret_is_in_no_answer_error_event_or_repr_however_it_is_asked_for",),
+        "no query finds a secret field by what is in it, even where an adapter left it there",
+        ("tests/unit/core/scene/test_query.py::test_values_are_found_and_secrets_are_not",),
         Guard(
             _CORE + "scene/query.py",
             "None if nodes[place].secret else nodes[place].value",
             "nodes[place].value",
         ),
+    ),
+    Claim(
+        7,
+        "guessing at a secret's value is answered by nothing",
+        (_REACH + "test_a_secret_is_in_no_answer_error_event_or_repr_however_it_is_asked_for",),
+        Guard(
+            _RUNTIME + "watch.py",
+            "None if secret is None else await observer.equals(surface.surface_id, node.handle, secret)",
+            'await observer.equals(surface.surface_id, node.handle, secret or expectation.equals or "")',
+        ),
+    ),
+    Claim(
+        7,
+        "a page whose origin nobody proves gets no secret",
+        (_SECRETS + "test_a_page_whose_origin_nobody_proves_gets_no_secret",),
+        Guard(
+            _RUNTIME + "resolve.py",
+            "return UNPROVEN_ORIGIN if shows_page and not is_origin(self.place) else self.place",
+            "return self.place",
+        ),
+    ),
+    Claim(
+        7,
+        "how long a typed secret is is told by nothing",
+        (_SECRETS + "test_how_long_a_typed_secret_is_is_told_by_nothing",),
+        Guard(_CORE + "release.py", "if name not in _COUNTS]", "]"),
+    ),
+    Claim(
+        7,
+        "nothing is selected in a field that holds a secret",
+        (_SECRETS + "test_nothing_is_selected_in_a_field_that_holds_a_secret",),
+        Guard(_CORE + "safety.py", "isinstance(action, SelectText) and node is not None", "False and node is not None"),
+    ),
+    Claim(
+        1,
+        "a yes to a secret is none to the one that takes its place",
+        (_SECRETS + "test_a_yes_to_a_secret_is_none_to_the_one_that_takes_its_place",),
+        Guard(_CORE + "policy/proof.py", "if not found.changed_at_ms:", "if True:"),
+    ),
+    Claim(
+        7,
+        "a rule that redacts nothing for a misspelling, or an answer of an engine that does, is refused",
+        (
+            "tests/unit/core/policy/test_toml_rules.py::test_a_broken_file_opens_nothing_at_start_or_reload",
+            "tests/unit/policy/test_engine_answers.py::test_an_answer_that_is_none_is_a_deny_of_its_kind",
+        ),
+        Guard("src/surehand/model/decision.py", "if _REDACTED.fullmatch(one) is None:", "if False:"),
     ),
     Claim(
         5,
@@ -1234,6 +1281,21 @@ CLAIMS: tuple[Claim, ...] = (
         Guard(_RUNTIME + "config.py", "        if self.held_back or not agents", "        if not agents"),
     ),
     Claim(
+        4,
+        "level B is claimed only while no link and no access list lets an agent change what the daemon trusts",
+        (
+            _LEVEL_B + "test_each_link_is_looked_at_where_it_stands",
+            _LEVEL_B + "test_an_access_list_that_lets_an_agent_write_takes_the_level_back",
+        ),
+        Guard(_RUNTIME + "levels.py", "    return _is_listed(part, uid, groups)\n", "    return False\n"),
+    ),
+    Claim(
+        1,
+        "the set-up of level B has root run only what root made and nobody else can change",
+        (_LEVEL_B + "test_what_root_runs_is_a_file_that_root_made_and_nobody_else_can_change",),
+        Guard("src/surehand/cli/separating.py", "return _is_kept(path) and path", "return path.is_file() and path"),
+    ),
+    Claim(
         1,
         "the set-up of level B gives no role two users and makes nobody root",
         (_LEVEL_B + "test_what_would_not_be_level_b_is_refused",),
@@ -1564,6 +1626,25 @@ CLAIMS: tuple[Claim, ...] = (
         ),
     ),
     Claim(
+        6,
+        "an evaluator's program is told nothing of the daemon but the question",
+        (_EVALUATOR + "test_the_question_comes_on_its_input_and_nothing_else_of_the_daemon",),
+        Guard("src/surehand/adapters/evaluator_program.py", "                env=_ENVIRONMENT,\n", ""),
+    ),
+    Claim(
+        6,
+        "an evaluator that fails, does not end or says too much answers nothing",
+        (
+            _EVALUATOR + "test_only_a_program_that_ends_well_and_says_low_and_allow_answers",
+            _EVALUATOR + "test_an_answer_is_read_up_to_its_bound_and_no_further",
+        ),
+        Guard(
+            "src/surehand/adapters/evaluator_program.py",
+            '        if code != 0:\n            raise Unavailable(f"the evaluator ended with status {code}")\n',
+            "",
+        ),
+    ),
+    Claim(
         1,
         "a client's word answers nothing unless the operator named the client and its user, and nothing at level B",
         (
@@ -1613,22 +1694,3 @@ CLAIMS: tuple[Claim, ...] = (
         Guard(_RUNTIME + "asserted.py", "    if question.given or question.answers:\n", "    if False:\n"),
     ),
 )
-    Claim(
-        6,
-        "an evaluator's program is told nothing of the daemon but the question",
-        (_EVALUATOR + "test_the_question_comes_on_its_input_and_nothing_else_of_the_daemon",),
-        Guard("src/surehand/adapters/evaluator_program.py", "                env=_ENVIRONMENT,\n", ""),
-    ),
-    Claim(
-        6,
-        "an evaluator that fails, does not end or says too much answers nothing",
-        (
-            _EVALUATOR + "test_only_a_program_that_ends_well_and_says_low_and_allow_answers",
-            _EVALUATOR + "test_an_answer_is_read_up_to_its_bound_and_no_further",
-        ),
-        Guard(
-            "src/surehand/adapters/evaluator_program.py",
-            '        if code != 0:\n            raise Unavailable(f"the evaluator ended with status {code}")\n',
-            "",
-        ),
-    ),

@@ -54,6 +54,7 @@ class Known(Record, frozen=True, kw_only=True):
         meaning_changed: The target's context changed while a delayed handler was awaited (spec §8.3).
         withheld: Release policy kept the output back.
         delivered: Units of input that were delivered, for the message of an interruption.
+        secret: They were of an enrolled secret, so nobody is told how many.
         no_effect_code: Why the application refused, as a code of spec §12.
     """
 
@@ -66,6 +67,7 @@ class Known(Record, frozen=True, kw_only=True):
     meaning_changed: bool = False
     withheld: bool = False
     delivered: int = 0
+    secret: bool = False
     no_effect_code: str = "internal"
 
 
@@ -92,11 +94,12 @@ def _unknown(why: str, *, effect: Effect = "unknown") -> Callable[[Known], Endin
 
 def _interrupted(known: Known) -> Ending:
     nothing = known.status == "no_effect" and known.delivered == 0
+    part = "A part of the secret may have been entered." if known.secret else None
     return Ending(
         kind="interrupted",
         effect="unknown",
         code=None,
-        message=f"A person took over. {known.delivered} units of input had been delivered.",
+        message=f"A person took over. {part or f'{known.delivered} units of input had been delivered.'}",
         retry_safe=nothing,
     )
 

@@ -32,6 +32,9 @@ REDACT_VALUES: Final = "value"
 REDACT_FIELD: Final = "field:"
 REDACT_PICTURES: Final = "png"
 
+#: What input says of how much of it went out: with a secret that is how long the secret is.
+_COUNTS: Final = frozenset({"delivered", "units"})
+
 #: How labels call a password. A field shown in clear from the start has no role that would tell (spec §6.3).
 _PASSWORD: Final = re.compile(
     r"pass-?\s?(?:word|wort|code|phrase)|passwd|kennwort|mot de passe|contrase[nñ]a|clave de acceso|senha"
@@ -80,11 +83,16 @@ def names_a_secret(label: str) -> bool:
 
 def is_redacted_field(label: str, redact: Iterable[str]) -> bool:
     """Say whether a rule's `redact` names the field of this label, or every field."""
-    called = label.casefold()
+    called = _as_read(label)
     return any(
-        one == REDACT_VALUES or (one.startswith(REDACT_FIELD) and one[len(REDACT_FIELD) :].strip().casefold() in called)
+        one == REDACT_VALUES or (one.startswith(REDACT_FIELD) and _as_read(one[len(REDACT_FIELD) :]) in called)
         for one in redact
     )
+
+
+def _as_read(text: str) -> str:
+    """Return a text without what a reader does not see: case, wide letters, what kind of blank and how many."""
+    return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
 
 
 def release_node(node: Node) -> Node:
@@ -125,14 +133,16 @@ def release_output(
     Args:
         output: What the actor returned.
         obligations: Of the decision the operation ran under.
-        secrets: Every secret that was resolved in the session.
+        secrets: Every secret that was resolved for the operation; nor does what counts its characters leave.
         agreed: Whether whoever must be asked has said yes to this output.
     """
     if output is None:
         return Released(output=None)
     if obligations.release == "ask" and not agreed:
         return Withheld(reason="its output needs a yes that was not given")
-    kept = {name: "[redacted]" if name in obligations.redact else item for name, item in output.items()}
+    secrets = tuple(secrets)
+    told = output.items() if not secrets else [(name, item) for name, item in output.items() if name not in _COUNTS]
+    kept = {name: "[redacted]" if name in obligations.redact else item for name, item in told}
     try:
         released: dict[str, Any] = mask(kept, secrets)
         size = len(msgspec.json.encode(released))

@@ -19,7 +19,7 @@ import msgspec
 from surehand.core.policy.model import CONSEQUENTIAL
 from surehand.core.release import is_secret
 from surehand.errors import InvalidRequest, PolicyDenied, SecureSurface, UnsupportedAction
-from surehand.model.actions import TARGET_KINDS, Action, kind_of, secret_of
+from surehand.model.actions import TARGET_KINDS, Action, SelectText, kind_of, secret_of
 from surehand.model.decision import Decision, Facts, PolicyInput
 from surehand.model.record import Record, tag_of
 from surehand.model.scene import Node
@@ -69,6 +69,22 @@ def check_secret_use(action: Action, node: Node | None, fields: Iterable[SecretF
             "an enrolled secret goes only into a field that is marked secret, or that it is bound to by name",
             gate="first_fence",
             fix="Aim at the password field itself.",
+        )
+
+
+def check_untold(action: Action, node: Node | None, *, known: bool) -> None:
+    """Refuse to select in a secret field: where its text ends tells how long it is, and what is selected can be copied.
+
+    Args:
+        action: What is to be done.
+        node: Where.
+        known: Whether the field was secret once, however its application shows it now.
+    """
+    if isinstance(action, SelectText) and node is not None and (known or is_secret(node)):
+        raise SecureSurface(
+            "nothing is selected in a field that holds a secret",
+            gate="first_fence",
+            fix="set_value and type_text with clear replace what is in it",
         )
 
 

@@ -17,6 +17,14 @@ from surehand.model.secrets import SecretBinding
 #: A place that is an origin, as browsers' adapters name it; other places are windows.
 _IS_ORIGIN: Final = re.compile(r"[a-z][a-z0-9+.-]*:", re.IGNORECASE)
 
+#: Stands for the origin of a page that only says of itself where it is; no secret is bound to it.
+UNPROVEN_ORIGIN: Final = "page:unproven"
+
+
+def is_origin(place: str) -> bool:
+    """Say whether a place is an origin, and not a window."""
+    return _IS_ORIGIN.match(place) is not None
+
 
 def check_binding(binding: SecretBinding) -> None:
     """Refuse a binding that would open a secret to programs nobody named.
@@ -36,7 +44,7 @@ def is_bound(binding: SecretBinding, app: str, place: str) -> bool:
     """Say whether a secret may be used in this application, at this place."""
     if app not in binding.apps or is_interpreter(app):
         return False
-    if binding.origins or _IS_ORIGIN.match(place):
+    if binding.origins or is_origin(place):
         return place in binding.origins
     return True
 

@@ -2,14 +2,35 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, NewType
+import re
+from typing import Any, Final, Literal, NewType
 
 from surehand import limits
-from surehand.model.record import Record, check_hash, check_identifier, check_text
+from surehand.errors import InvalidRequest
+from surehand.model.record import Record, check_count, check_hash, check_identifier, check_text
 
 Outcome = Literal["allow", "deny", "require_approval"]
 #: A text that something other than a screen vouches for; made in `core/policy/proof.py` alone.
 Proven = NewType("Proven", str)
+
+
+#: What `redact` may say: a field of an output, `value`, `png`, or `field:` and what labels hold.
+_REDACTED: Final = re.compile(r"[a-z][a-z0-9_]*|field:\s*\S.*", re.DOTALL)
+
+
+def check_redact(redact: tuple[str, ...]) -> None:
+    """Refuse what would take out nothing for a misspelling, or everything for a missing word.
+
+    Raises:
+        InvalidRequest: naming it.
+    """
+    check_count("redact", len(redact), 0, limits.POLICY_PATTERNS_MAX)
+    for one in redact:
+        check_text("redact", one, limits.NAME_CHARS_MAX, empty=False)
+        if _REDACTED.fullmatch(one) is None:
+            raise InvalidRequest(
+                f"redact: {one[:64]!r} names nothing", fix='"field:TEXT", "value", "png" or the name of an output field'
+            )
 
 
 class Facts(Record, frozen=True, kw_only=True):
@@ -52,6 +73,9 @@ class Obligations(Record, frozen=True, kw_only=True):
     redact: tuple[str, ...] = ()
     release: Literal["always", "ask"] = "always"
     approvals_needed: int = 1
+
+    def __post_init__(self) -> None:
+        check_redact(self.redact)
 
 
 class Decision(Record, frozen=True, kw_only=True):

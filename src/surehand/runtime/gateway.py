@@ -437,7 +437,8 @@ class Gateway:
                 run.operation = run.operation.through(_H.DEADLINE_HELD, _H.ENTERED, _H.RETURNED)
             ending = lost("The adapter failed after it had begun.")
             return await self._finish(run, ending, Dispatched(status="unknown", route=actor.backend), actor.backend)
-        released = release.release_output(dispatched.output, self._obligations(run), secrets=run.revealed())
+        due, secrets = self._obligations(run), run.revealed()
+        released = release.release_output(dispatched.output, due, secrets=secrets, agreed=run.output_agreed)
         if isinstance(released, release.Withheld):
             known = msgspec.structs.replace(known, withheld=True)
         reply = await self._finish(run, terminal_of(known), dispatched, actor.backend)
@@ -517,6 +518,7 @@ class Gateway:
                 interrupted=interrupted,
                 cancelled=attempt.stopped_by == "cancelled",
                 delivered=attempt.delivered,
+                secret=run.secret is not None,
                 no_effect_code=dispatched.detail or "internal",
             )
         found = await self.watcher.watch(run, seen, dispatched)

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from surehand.core.safety import check_secret_use
+from surehand.core.safety import check_secret_use, check_untold
 from surehand.core.scene.fence import (
     behind_modal,
     blocking_modal,
@@ -22,7 +22,7 @@ from surehand.core.scene.fence import (
 )
 from surehand.core.scene.query import resolve_one
 from surehand.core.scene.tree import index_of
-from surehand.core.secrets import check_bound
+from surehand.core.secrets import UNPROVEN_ORIGIN, check_bound, is_origin
 from surehand.errors import (
     CaptureUnavailable,
     StaleTarget,
@@ -44,6 +44,8 @@ from surehand.runtime.sights import Sight, check_pixels, check_same, check_windo
 
 Live = Mapping[str, LiveNode | None]
 
+#: What browsers, and what has one inside, call a page, and a frame in one.
+_PAGE: Final = "document"
 _OBSERVE_AGAIN: Final = "observe again and use the new references"
 #: Actions that need an element which shows right now, because the pointer goes there.
 _POINTER: Final = frozenset({"click", "hover", "move", "hold", "drag"})
@@ -103,6 +105,15 @@ class Aim:
         return "" if self.surface is None else self.surface.place
 
     @property
+    def origin(self) -> str:
+        """Where a secret would go: the window, or a page in it, whose origin accessibility does not prove."""
+        if self.seen is None or self.index is None:
+            return self.place
+        nodes, tree = self.seen.tree.nodes, index_of(self.seen.tree)
+        shows_page = any(nodes[above].role == _PAGE for above in (self.index, *tree.ancestors(self.index)))
+        return UNPROVEN_ORIGIN if shows_page and not is_origin(self.place) else self.place
+
+    @property
     def window(self) -> str:
         """The one window's id, "" where none is aimed at."""
         return "" if self.surface is None or not self.surface.place else self.surface.surface_id
@@ -152,9 +163,12 @@ class Resolver:
             SecureSurface: a secret for a field that shows what is in it.
         """
         aim = await self._aimed(session, request.target)
-        aim.secret = await self._bound(request, aim.app, aim.place)
+        aim.secret = await self._bound(request, aim.app, aim.origin)
         # Before anybody is asked; the fence sees to it that the field is then still what it was.
         check_secret_use(request.action, aim.node, () if aim.secret is None else aim.secret.bound_to.fields)
+        if aim.node is not None and aim.surface is not None:
+            known = desk_of(session).secret_fields.knows(aim.surface, aim.node.handle)
+            check_untold(request.action, aim.node, known=known)
         if isinstance(request.action, Drag):
             rest = tuple(self._stop(session, step) for step in (*request.action.path, request.action.to))
             _check_one_application(aim, rest)

@@ -117,7 +117,7 @@ class Secrets:
             raise InternalError("a secret without a permit")
         # What the process is now, and where the page is now: either may have changed since somebody agreed.
         app = self._identify(surface.app.pid) if surface.app.pid else surface.app.key
-        check_bound(agreed.reference, agreed.bound_to, app, surface.place)
+        check_bound(agreed.reference, agreed.bound_to, app, run.aim.origin)
         if app != surface.app.key:
             raise _changed_meanwhile(agreed.reference)
         buffer = await self._take(agreed)

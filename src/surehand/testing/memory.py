@@ -50,7 +50,7 @@ def field(handle: str, name: str, value: str, **facts: Any) -> Node:
 
 
 class MemoryApp:
-    """One window with a flat list of nodes below it."""
+    """One window with a flat list of nodes below it, but for those that are `inside` of one before them."""
 
     backend = "memory"
 
@@ -68,6 +68,7 @@ class MemoryApp:
         )
         self.root = Node(handle="root", role="window", name=name, states=_STATES)
         self.nodes = {node.handle: node for node in nodes}
+        self.inside: dict[str, str] = {}
         self.version = 1
         self.effects: list[tuple[str, str, str]] = []
         #: Runs instead of the acting call; returns what the actor reports.
@@ -125,7 +126,8 @@ class MemoryApp:
         self._check(surface_id)
         if self._tree is None:
             nodes = (self.root, *self.nodes.values())
-            parents = (-1, *(0 for _ in self.nodes))
+            at = {node.handle: place for place, node in enumerate(nodes)}
+            parents = (-1, *(at[self.inside.get(handle, "root")] for handle in self.nodes))
             self._tree = Tree(nodes=nodes, parents=parents, version=self.version, trust="events")
         return self._tree
 
@@ -182,7 +184,7 @@ class MemoryApp:
         if handle == "root":
             return LiveNode(node=self.root, parent="")
         node = self.nodes.get(handle)
-        return None if node is None else LiveNode(node=node, parent="root")
+        return None if node is None else LiveNode(node=node, parent=self.inside.get(handle, "root"))
 
     async def text(self, surface_id: str, handle: str, start: int, end: int) -> TextSlice:
         """Return a node's value."""

@@ -66,5 +66,11 @@ def test_named_fields_are_redacted_and_secrets_masked():
     assert "hunter2" not in json.dumps(released.output)
 
 
+def test_what_counts_the_characters_of_a_secret_does_not_leave():
+    output = {"delivered": 9, "units": 9, "after": "x"}
+    assert release_output(output, Obligations(), secrets=["hunter2"]).output == {"after": "x"}
+    assert release_output(output, Obligations()).output == output
+
+
 def test_nothing_to_release_is_released():
     assert release_output(None, Obligations(release="ask")) == Released(output=None)

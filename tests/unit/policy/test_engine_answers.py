@@ -58,6 +58,7 @@ def decided(about, *answers):
         ({**ALLOW, "obligations": {"release": "never"}}, "malformed"),
         ({**ALLOW, "obligations": {"record_video": True}}, "unknown_obligation"),
         ({**DEFAULT, "obligations": {"sandbox": "strict"}}, "unknown_obligation"),
+        ({**DEFAULT, "obligations": {"redact": ["feild:iban"]}}, "malformed"),
     ],
 )
 def test_an_answer_that_is_none_is_a_deny_of_its_kind(answer, kind):

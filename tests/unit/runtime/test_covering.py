@@ -135,6 +135,8 @@ def test_a_rule_names_fields_by_a_part_of_their_label() -> None:
     assert covered(SecretFields(), ibans, ("png",)) == set()
     assert covered(SecretFields(), ibans, ("value",)) == {"f", "g"}
     assert not is_redacted_field("Name", ("iban", "fieldname"))
+    for label in ("ACCOUNT\u00a0 number", "\uff21ccount Number"):
+        assert is_redacted_field(label, ("field: account  number",))
 
 
 async def test_a_field_that_a_rule_names_is_read_out_by_nothing() -> None:

@@ -13,11 +13,15 @@ import pytest
 from surehand import limits
 from surehand.canonical import encode_record
 from surehand.core.policy.evaluate import is_interpreter
+from surehand.core.scene.fence import reference
 from surehand.errors import AuthorityDenied, Conflict, InvalidRequest, SurehandError, Unavailable
-from surehand.model.actions import SetValue, TypeText
+from surehand.model.actions import SelectText, SetValue, TypeText
 from surehand.model.request import Request
+from surehand.model.scene import Node
 from surehand.model.secrets import EnvSecret, HeldSecret, SecretBinding, SecretField
 from surehand.model.verification import ValueIs
+from surehand.ports import Dispatched
+from surehand.runtime.attempt import StopInput
 from surehand.runtime.secrets import take_from_environment
 from tests.secrets_kit import ALLOW, APP, CANARY, PERSON, SecretWorld, found_in
 
@@ -173,8 +177,6 @@ async def test_a_field_that_was_given_a_secret_is_never_read_again(world):
     assert (node.secret, node.value, node.text_chars) == (True, None, None)
     assert not found_in(repr(scene).encode())
     # Not through a scene from before either: a guess is not answered, and what is there is not quoted.
-    from surehand.core.scene.fence import reference
-
     place = next(index for index, node in enumerate(before.tree.nodes) if node.handle == "code")
     reply = await world.act("guess", target=reference(before, place), verification=ValueIs(equals=CANARY[:-1]))
     assert not found_in(told(reply).encode())
@@ -203,6 +205,68 @@ async def test_a_yes_does_not_hold_for_another_binding_or_another_secret(tmp_pat
     await world.enrol(apps=(APP, "exe:/opt/other"))
     assert (await world.gateway.act(world.session, request)).status == "approval_required"
     assert not world.app.effects
+
+
+async def test_a_yes_to_a_secret_is_none_to_the_one_that_takes_its_place(tmp_path):
+    world = SecretWorld(tmp_path, policy="")
+    await world.enrol()
+    request = await world.request("op", "pw", action=SetValue(secret_ref="vault:mail"))
+    assert (await world.gateway.act(world.session, request)).status == "approval_required"
+    [pending] = world.approvals.pending()
+    await world.answer(pending)
+    await world.enrol(secret="rotated")
+    assert (await world.gateway.act(world.session, request)).status == "approval_required"
+    assert not world.app.effects
+
+
+async def test_a_page_whose_origin_nobody_proves_gets_no_secret(world):
+    # Accessibility shows a browser's pages inside of its window, whose place is no origin.
+    page = Node(handle="page", role="document", name="Bank", states=frozenset({"visible", "showing"}))
+    inside = msgspec.structs.replace(world.app.nodes["pw"], handle="in-page")
+    world.app.add(page)
+    world.app.add(inside)
+    world.app.inside["in-page"] = "page"
+    await world.enrol()
+    await world.enrol("bank", origins=("https://bank.example",))
+    for name in ("mail", "bank"):
+        reply = await world.enter(f"{name}-in-page", f"vault:{name}", handle="in-page")
+        assert (reply.status, reply.error["details"]["reason"]) == ("refused", "secret_not_bound")
+    assert not world.app.effects
+    assert (await world.enter("beside", handle="pw")).status == "succeeded"
+
+
+async def test_nothing_is_selected_in_a_field_that_holds_a_secret(world):
+    await world.enrol(fields=(SecretField(role="text", name="Code"),))
+    before = await world.observe()
+    await world.enter("there", handle="code")
+    at = next(index for index, node in enumerate(before.tree.nodes) if node.handle == "code")
+    asked = [
+        await world.act("own", "pw", action=SelectText(start=0, length=1)),
+        await world.act("given", "code", action=SelectText(start=0, length=1)),
+        await world.act("old", target=reference(before, at), action=SelectText(start=0, length=1)),
+    ]
+    assert [reply.error["code"] for reply in asked] == ["secure_surface"] * 3
+    assert (await world.act("other", "name", action=SelectText(start=0, length=1))).error["code"] != "secure_surface"
+
+
+@pytest.mark.parametrize("stopped", [False, True])
+async def test_how_long_a_typed_secret_is_is_told_by_nothing(world, stopped):
+    await world.enrol()
+
+    def typed(attempt):
+        if stopped:
+            attempt.delivered, attempt.stopped_by = 17, "person"
+            raise StopInput("person")
+        output = {"delivered": len(CANARY), "units": len(CANARY), "after": "x"}
+        return Dispatched(status="done", route="keyboard", output=output)
+
+    world.app.acting = typed
+    reply = await world.enter("op")
+    assert reply.status == ("interrupted" if stopped else "succeeded")
+    assert reply.output == (None if stopped else {"after": "x"})
+    if stopped:
+        assert "17" not in reply.terminal.message
+        assert "may have been entered" in reply.terminal.message
 
 
 async def test_a_secret_that_was_exchanged_between_decision_and_act_is_not_entered(world):

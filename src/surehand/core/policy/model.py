@@ -11,7 +11,7 @@ from typing import Final, Literal
 
 from surehand import limits
 from surehand.errors import InvalidRequest
-from surehand.model.decision import Outcome
+from surehand.model.decision import Outcome, check_redact
 from surehand.model.record import Record, check_count, check_identifier, check_range, check_text
 
 Risk = Literal["read", "reversible", "external", "destructive"]
@@ -119,6 +119,7 @@ class Rule(Record, frozen=True, kw_only=True):
         check_text("reason", self.reason, limits.REASON_CHARS_MAX, empty=False)
         check_range("approvals", self.approvals, 1, limits.APPROVALS_NEEDED_MAX)
         check_known("covers", self.covers, COVERABLE)
+        check_redact(self.redact)
 
 
 def check_rule(rule: Rule) -> None:

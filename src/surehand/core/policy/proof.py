@@ -8,6 +8,7 @@ sees that nobody else makes one. It costs nothing at run time: a `Proven` is the
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import UTC, datetime
 
 from surehand.model.actions import App
 from surehand.model.decision import Proven
@@ -46,8 +47,11 @@ def secret(found: BoundSecret) -> Proven:
 
 
 def bound_to(found: BoundSecret) -> Proven:
-    """Return where a secret may be used, as whoever enrolled it said."""
-    return Proven(found.bound_to.told())
+    """Return where a secret may be used, as whoever enrolled it said, and since when: a yes is to no later one."""
+    if not found.changed_at_ms:
+        return Proven(found.bound_to.told())
+    since = datetime.fromtimestamp(found.changed_at_ms / 1000, UTC).isoformat(" ", "milliseconds")
+    return Proven(f"{found.bound_to.told()}, enrolled {since}")
 
 
 def stated(text: str) -> Proven:
