@@ -852,6 +852,15 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         5,
+        "an agent that is stopped in one session is not free in the next one",
+        (
+            _HALTING + "test_whose_session_is_paused_is_not_free_in_another_one_and_others_are_let_be",
+            _HALTING + "test_who_was_paused_in_one_session_is_paused_after_a_restart_of_the_daemon",
+        ),
+        Guard(_RUNTIME + "brakes.py", " or session.session_id not in self.others)", ")"),
+    ),
+    Claim(
+        5,
         "what a person stopped has no effect any more",
         (_HALTING + "test_a_stop_between_claim_and_dispatch_leaves_no_effect_and_frees_the_id",),
         Guard(
@@ -886,7 +895,7 @@ CLAIMS: tuple[Claim, ...] = (
         5,
         "paused stays paused over a restart",
         (_HALTING + "test_paused_stays_paused_over_a_restart_and_taken_stays_taken",),
-        Guard(_RUNTIME + "halting.py", 'elif event.type == _SET and event.payload["session"] is None:', "elif False:"),
+        Guard(_RUNTIME + "halting.py", 'elif event.type == _SET and (event.payload["session"] is None', "elif (False"),
     ),
     Claim(
         5,

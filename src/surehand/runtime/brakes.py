@@ -2,7 +2,8 @@
 
 Guarantees:
 - A hold is in force from the moment it is put on, before any disk is waited for.
-- It covers every session that it names, those that come later too, so that a new one is no way around it.
+- It covers every session that it names, those that come later too, so that a new one is no way around it: with one
+  session it covers those that the same principal opens afterwards.
 - It is lifted only by the control side; nothing an agent sends reaches this.
 """
 
@@ -48,15 +49,18 @@ class Scope:
 
     desktop: str | None = None
     principal: str | None = None
-    #: The whole id, not the label.
+    #: The whole id, and the label that people know it by.
     session: str | None = None
+    label: str | None = None
+    #: Where one session is named: the others of its principal that were there then, which are let be.
+    others: frozenset[str] = field(default=frozenset(), compare=False)
 
     def covers(self, session: Held) -> bool:
         """Return whether a session is meant."""
         return (
             (self.desktop is None or self.desktop == session.desktop)
             and (self.principal is None or self.principal == session.principal)
-            and (self.session is None or self.session == session.session_id)
+            and (self.session in {None, session.session_id} or session.session_id not in self.others)
         )
 
 

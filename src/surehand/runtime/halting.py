@@ -63,6 +63,8 @@ async def resume(parts: Parts, session: Session, args: p.Resume) -> dict[str, An
         wanted = [one for one in paused if one.hold_id == args.hold_id]
     elif (args.desktop, args.principal, args.session) == (None, None, None):
         wanted = paused
+    elif any(args.session == one.scope.label for one in paused if args.session is not None):
+        wanted = [one for one in paused if one.scope.label == args.session]  # also of a session that is gone
     else:
         scope = _scope(parts, args)
         wanted = [one for one in paused if one.scope == scope]
@@ -116,13 +118,12 @@ def listed(parts: Parts) -> list[dict[str, Any]]:
 
 def shown(parts: Parts, hold: Hold) -> dict[str, Any]:
     """Return a hold as people are shown it."""
-    session = parts.sessions.get(hold.scope.session or "")
     return {
         "hold_id": hold.hold_id,
         "what": hold.what,
         "desktop": hold.scope.desktop,
         "principal": hold.scope.principal,
-        "session": None if session is None else session.label,
+        "session": hold.scope.label,
         "by": hold.by,
         "since_ms": hold.since_ms,
         "reason": hold.reason,
@@ -232,14 +233,6 @@ def _tell(parts: Parts, hold: Hold, *, on: bool) -> None:
     parts.publish("hold.set" if on else "hold.lifted", shown(parts, hold))
 
 
-def session_ends(parts: Parts, session: Session) -> None:
-    """Forget what held one session alone."""
-    for hold in parts.brakes.all():
-        if hold.scope.session == session.session_id:
-            parts.brakes.off(hold.hold_id)
-            parts.publish("hold.lifted", shown(parts, hold))
-
-
 async def when_free(parts: Parts, session: Session, until_ms: int) -> bool:
     """Wait until nothing holds the session any more, or the time is over; return whether it may act."""
     halts = session.halts
@@ -251,13 +244,13 @@ async def when_free(parts: Parts, session: Session, until_ms: int) -> bool:
 
 
 async def restore(parts: Parts) -> None:
-    """Put on what earlier runs left on; sessions of theirs are gone, and what held one alone with them."""
+    """Put on what earlier runs left on. Sessions of theirs are gone: what held one holds those that come after it."""
     after = 0
     while events := await parts.journal.stream(STREAM, after_version=after):
         for event in events:
             if event.type == _LIFTED:
                 parts.brakes.off(str(event.payload["hold_id"]))
-            elif event.type == _SET and event.payload["session"] is None:
+            elif event.type == _SET and (event.payload["session"] is None or event.payload["principal"] is not None):
                 facts = event.payload
                 scope = Scope(desktop=facts["desktop"], principal=facts["principal"])
                 parts.brakes.on(
@@ -282,15 +275,23 @@ def _scope(parts: Parts, args: p.Scoped) -> Scope:
     Raises:
         InvalidRequest.
     """
-    session = next((one for one in _agents(parts) if one.label == args.session), None)
+    agents = [one for one in _agents(parts) if args.principal in (None, one.principal)]
+    session = next((one for one in agents if one.label == args.session), None)
     if args.session is not None and session is None:
         raise InvalidRequest("no agent's session is called so", fix="`surehand ps` shows them")
     desktops = {one.desktop for one in _agents(parts)} | parts.desks.attached().keys()
     if args.desktop is not None and args.desktop not in desktops | {one["name"] for one in parts.desks.listed()}:
         raise InvalidRequest("no desktop is called so", fix="`surehand desktop list` shows them")
     # A principal may be paused before it comes; how many sessions are covered now is part of the answer.
+    if session is None:
+        return Scope(desktop=args.desktop, principal=args.principal)
+    # Not by its id alone: an agent that is stopped and connects again would be free.
     return Scope(
-        desktop=args.desktop, principal=args.principal, session=None if session is None else session.session_id
+        desktop=args.desktop,
+        principal=session.principal,
+        session=session.session_id,
+        label=session.label,
+        others=frozenset(one.session_id for one in agents if one is not session),
     )
 
 

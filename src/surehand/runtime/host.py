@@ -164,7 +164,6 @@ class Host:
             for actor in channel.desk.actors:
                 with contextlib.suppress(SurehandError):
                     await actor.release_all()
-        halting.session_ends(self.parts, channel)
         self.parts.sessions.pop(channel.session_id, None)
         if channel.role == "control":
             self._attend(self._attending.go(channel.session_id))

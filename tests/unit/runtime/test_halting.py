@@ -343,10 +343,31 @@ async def test_a_new_session_is_no_way_around_a_pause(stage: Stage) -> None:
     assert refused(await stage.act("op", fresh))["details"]["what"] == "paused"
 
 
-async def test_the_pause_of_one_session_ends_with_it(stage: Stage) -> None:
-    await stage.control("pause", session=stage.agent.label)
+@pytest.mark.parametrize("method", ["pause", "halt"])
+async def test_whose_session_is_paused_is_not_free_in_another_one_and_others_are_let_be(
+    stage: Stage, method: str
+) -> None:
+    before, foreign = await agent(stage.host), await agent(stage.host, "uid:3000")
+    await stage.control(method, session=stage.agent.label)
+    beside = await agent(stage.host)
+    assert refused(await stage.act("op-1", beside))["details"]["what"] == "paused"
     await stage.host.close_channel(stage.agent)
-    assert (await stage.control("holds"))["holds"] == []
+    after = await agent(stage.host)
+    assert refused(await stage.act("op-2", after))["details"]["what"] == "paused"
+    for number, free in enumerate((before, foreign, await agent(stage.host, "uid:3000"))):
+        assert (await stage.act(f"op-free-{number}", free))["status"] == "succeeded"
+    [told] = (await stage.control("holds"))["holds"]
+    assert (told["session"], told["principal"], told["sessions"]) == (stage.agent.label, "uid:1000", 2)
+    await stage.control("resume", session=stage.agent.label)
+    assert (await stage.act("op-3", after))["status"] == "succeeded"
+
+
+async def test_who_was_paused_in_one_session_is_paused_after_a_restart_of_the_daemon(stage: Stage) -> None:
+    await stage.control("pause", session=stage.agent.label)
+    stage.agent.closed = True
+    again = await Stage(await stage.world.restart()).open()
+    await halting.restore(again.host.parts)
+    assert refused(await again.act("op"))["details"]["what"] == "paused"
 
 
 async def test_names_that_fit_nobody_stop_nobody(stage: Stage) -> None:
