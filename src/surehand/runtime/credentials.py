@@ -9,6 +9,7 @@ Guarantees:
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 from collections import OrderedDict
 from collections.abc import Iterable
@@ -45,6 +46,8 @@ class Credentials:
         #: Open invitations by the hash of their code, oldest first.
         self._invited: OrderedDict[str, Invitation] = OrderedDict()
         self._wrong = 0
+        #: One at a time: what was looked at must still be so when it is written.
+        self._enrolling = asyncio.Lock()
 
     async def restore(self) -> None:
         """Read what earlier runs enrolled, and how far each credential had counted."""
@@ -135,12 +138,13 @@ class Credentials:
         if made.algorithm == "ES256" and not es256.is_key(bytes.fromhex(made.public_key)):
             raise AuthorityDenied("the authenticator's key is not a point of its curve", gate="approval")
         enrolled = self._approvers.enrolled
-        if any(one.credential_id == made.credential_id for one in enrolled.values()):
-            raise InvalidRequest("this authenticator is enrolled already", fix="`surehand keys show` lists it")
-        if len(enrolled) >= limits.CREDENTIALS_MAX:
-            raise TooLarge(f"{limits.CREDENTIALS_MAX} credentials are enrolled", fix="take one away first")
-        await self._journal.append([_event(_ENROLLED, invitation.approver, to_value(made))])
-        enrolled[made.key_id] = made
+        async with self._enrolling:
+            if any(one.credential_id == made.credential_id for one in enrolled.values()):
+                raise InvalidRequest("this authenticator is enrolled already", fix="`surehand keys show` lists it")
+            if len(enrolled) >= limits.CREDENTIALS_MAX:
+                raise TooLarge(f"{limits.CREDENTIALS_MAX} credentials are enrolled", fix="take one away first")
+            await self._journal.append([_event(_ENROLLED, invitation.approver, to_value(made))])
+            enrolled[made.key_id] = made
         return made
 
     async def remove(self, key_id: str, person: str) -> Credential:

@@ -49,7 +49,7 @@ class Proofs:
         elif record.type in _WORDS and "proof" in payload:
             try:
                 self._check(record.type, payload, payload["proof"])
-            except (KeyError, TypeError, ValueError, AttributeError) as error:
+            except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
                 raise Fault("the proof of an answer does not have its form") from error
 
     def _check(self, kind: str, payload: dict[str, Any], proof: dict[str, Any]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from types import SimpleNamespace
 from typing import Any
 
@@ -291,6 +292,26 @@ async def test_an_authenticator_is_enrolled_once_and_a_point_off_the_curve_never
         await world.approvals.credentials.enrol(msgspec.structs.replace(made, authenticator_data=off))
 
 
+@pytest.mark.parametrize("room", [0, 1])
+async def test_of_two_that_enrol_at_once_neither_passes_what_the_other_fills(
+    room: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One authenticator with two codes, and two authenticators for the last place."""
+    world, one = world_of(), Authenticator()
+    made = [registration(world, invite(world), who) for who in ((one, one) if room else (one, Authenticator()))]
+    monkeypatch.setattr(limits, "CREDENTIALS_MAX", 1 + room)
+    append = world.journal.append
+
+    async def slow(*args: Any, **facts: Any) -> Any:
+        await asyncio.sleep(0)
+        return await append(*args, **facts)
+
+    monkeypatch.setattr(world.approvals.credentials, "_journal", SimpleNamespace(append=slow))
+    found = await asyncio.gather(*map(world.approvals.credentials.enrol, made), return_exceptions=True)
+    assert [type(each) for each in found] == [Credential, InvalidRequest if room else TooLarge]
+    assert [event.type for event in await world.journal.read()].count("credential.enrolled.v1") == 1
+
+
 # --- the auditor ----------------------------------------------------------------------------------------------------
 
 
@@ -343,6 +364,16 @@ async def test_the_auditor_checks_each_answer_again_and_finds_each_forgery(algor
     if algorithm != "Ed25519":
         with pytest.raises(Fault, match="not enrolled"):
             audit(without="credential.enrolled.v1")
+        for hostile in (
+            b"[" * 100_000,
+            b'{"a":' * 50_000,
+            b"\xff",
+            b"1" * 5_000,
+            b"[]",
+            b'{"type": [], "challenge": {}}',
+        ):
+            with pytest.raises(Fault):
+                audit(on_the_yes("proof", "answer", "assertion", "client_data", value=hostile.hex()))
 
 
 def test_the_auditor_keeps_as_many_credentials_as_a_daemon_and_not_one_more() -> None:
