@@ -96,5 +96,7 @@
       select.addEventListener("change", fit);
       fit();
     }
+    // After an answer that was refused one goes on where one was; nothing is answered by it.
+    if (document.getElementById("problem")) point(form.dataset.wanted || wanted);
   }
 })();
