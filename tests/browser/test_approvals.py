@@ -56,7 +56,8 @@ def test_a_wrong_passphrase_answers_nothing_and_what_was_typed_stays_but_for_it(
     press(page, "Approve", "wrong")
     expect(page.get_by_role("alert")).to_contain_text("passphrase of ann is wrong")
     expect(page.get_by_label("Passphrase")).to_be_focused()
-    live.ask(element="button Other")  # what happens meanwhile makes the page fresh, and leaves the word of what was wrong
+    # What happens meanwhile makes the page fresh, and leaves the word of what was wrong.
+    live.ask(element="button Other")
     expect(page.locator("#waiting .count")).to_have_text("2")
     expect(page.get_by_role("alert")).to_contain_text("passphrase of ann is wrong")
     assert page.get_by_label("Passphrase").input_value() == ""
