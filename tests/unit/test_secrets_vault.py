@@ -322,3 +322,12 @@ def test_a_process_that_is_killed_while_it_enrols_leaves_a_vault_that_opens(vaul
         assert newest >= max([last, *told])
     put(vault, key, "after")
     assert [path.name for path in tmp_path.glob(".secrets.vault.*")] == []
+
+
+def test_what_is_no_draft_beside_a_vault_is_in_nobodys_way(vault, key, tmp_path):
+    (tmp_path / ".secrets.vault.folder").mkdir()
+    precious = tmp_path / "precious"
+    precious.write_text("kept")
+    (tmp_path / ".secrets.vault.link").symlink_to(precious)
+    assert "more" in vault.put(key, "more", BINDING, bytearray(b"x"), 1).secrets
+    assert precious.read_text() == "kept"

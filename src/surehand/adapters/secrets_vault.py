@@ -286,7 +286,8 @@ class VaultFile:
                         raise Unavailable("another process writes the vault", fix="try again") from None
                 time.sleep(_PAUSE_S)
             for draft in self._path.parent.glob(f".{self._path.name}.*"):
-                draft.unlink(missing_ok=True)  # of a process that died; it holds what the file holds, sealed
+                with contextlib.suppress(OSError):
+                    draft.unlink()  # of a process that died; it holds what the file holds, sealed
             yield
 
     def _read(self) -> _File:

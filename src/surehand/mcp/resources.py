@@ -12,6 +12,8 @@ import asyncio
 import contextlib
 import json
 import logging
+import secrets
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
@@ -24,10 +26,12 @@ from mcp.shared.exceptions import MCPError
 
 from surehand import limits
 from surehand.errors import SurehandError
-from surehand.mcp.sessions import META_KEY, Sessions
+from surehand.mcp.sessions import META_KEY, Sessions, turn_of
 from surehand.tools.catalog import UsageError
 from surehand.tools.context import Context
+from surehand.tools.projection import projected
 from surehand.tools.skill import SKILL
+from surehand.tools.tool import Answer
 
 SCHEME: Final = "surehand://"
 CURRENT: Final = "current"
@@ -105,6 +109,7 @@ class Resources:
 
     def __init__(self, sessions: Sessions) -> None:
         self._sessions = sessions
+        self._key = secrets.token_bytes(limits.SALT_BYTES)
         self._bus = InMemorySubscriptionBus()
         self._listen = ListenHandler(self._bus, max_subscriptions=limits.MCP_SUBSCRIPTIONS_MAX)
         self._followed: WeakKeyDictionary[Context, _Followed] = WeakKeyDictionary()
@@ -151,12 +156,16 @@ class Resources:
         address = address_of(uri)
         async with self._session(request, address, uri) as context:
             try:
-                text = await _READERS[address.kind](context, address)
+                found = await _READERS[address.kind](context, address)
             except SurehandError as error:
                 value = error.to_value()
                 raise MCPError(
                     NOT_FOUND, f"{value['code']}: {value['message']}", {"uri": uri, "error": value}
                 ) from error
+            # It is read by a program, which may show it to its model: what a tool may tell of a turn, and no more.
+            context.turn.begin(turn_of(request.meta), time.monotonic_ns() // 1_000_000)
+            shown = projected(found, context.turn, self._key)
+        text = shown.text or json.dumps(shown.data, ensure_ascii=False, separators=(",", ":"))
         mime = _TEXT if address.kind == "scene" else _JSON
         return types.ReadResourceResult(contents=[types.TextResourceContents(uri=uri, text=text, mime_type=mime)])
 
@@ -284,11 +293,12 @@ def _concerns(address: Address, data: dict[str, Any]) -> bool:
 # --- readers ---------------------------------------------------------------------------------------------------------
 
 
-async def _scene(context: Context, address: Address) -> str:
+async def _scene(context: Context, address: Address) -> Answer:
     if address.window is not None:
-        return await _window(context, address.window)
+        return Answer({}, await _window(context, address.window))
     found = (await context.ask("surfaces", {}))["surfaces"][: limits.WATCH_SURFACES_MAX]
-    return "\n\n".join([await _window(context, one["surface_id"]) for one in found]) or "no window is open"
+    text = "\n\n".join([await _window(context, one["surface_id"]) for one in found])
+    return Answer({}, text or "no window is open")
 
 
 async def _window(context: Context, surface: str) -> str:
@@ -296,15 +306,15 @@ async def _window(context: Context, surface: str) -> str:
     return str(found["text"])
 
 
-async def _journal(context: Context, address: Address) -> str:
-    return json.dumps(await context.ask("status", {"operation_id": address.of}), ensure_ascii=False, indent=1)
+async def _journal(context: Context, address: Address) -> Answer:
+    return Answer(await context.ask("status", {"operation_id": address.of}), "")
 
 
-async def _approvals(context: Context, _: Address) -> str:
-    return json.dumps(await context.ask("approval", {}), ensure_ascii=False, indent=1)
+async def _approvals(context: Context, _: Address) -> Answer:
+    return Answer(await context.ask("approval", {}), "")
 
 
-_READERS: Final[dict[str, Callable[[Context, Address], Awaitable[str]]]] = {
+_READERS: Final[dict[str, Callable[[Context, Address], Awaitable[Answer]]]] = {
     "scene": _scene,
     "journal": _journal,
     "approvals": _approvals,

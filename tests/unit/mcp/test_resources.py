@@ -100,6 +100,28 @@ async def test_what_is_read_is_asked_of_the_daemon(mode: str, watched: Watched) 
     assert len(watched.host.opened) == 1
 
 
+async def test_what_is_read_is_bounded_as_what_a_tool_tells(watched: Watched) -> None:
+    async def observe(*_: Any) -> dict[str, Any]:
+        return {"text": "\n".join(f'[e{number}] label "{"x" * 60}"' for number in range(3_000))}
+
+    async def status(*_: Any) -> dict[str, Any]:
+        return {"operation_id": "op-1", "known": True, "seen": ["y" * 100] * 5_000}
+
+    watched.host.script.update(observe=observe, status=status)
+    async with Client(stdio()) as client:
+        sizes = []
+        for _ in range(6):
+            text = (await client.read_resource("surehand://scene/current/w1")).contents[0].text
+            sizes.append(len(text.encode()))
+            assert "surehand left out a part here" in text
+        assert max(sizes) <= limits.MODEL_RESULT_BYTES_MAX
+        assert sum(sizes) <= limits.MODEL_TURN_BYTES_MAX + 2 * limits.MODEL_RESULT_BYTES_MIN
+        assert sizes[-1] <= limits.MODEL_RESULT_BYTES_MIN
+        told = (await client.read_resource("surehand://journal/op-1")).contents[0].text
+        assert len(told.encode()) <= limits.MODEL_RESULT_BYTES_MIN
+        assert json.loads(told)["projection"]["truncated"] is True
+
+
 FOREIGN = [
     "surehand://scene/",
     "surehand://scene/session-0",
