@@ -1641,6 +1641,19 @@ CLAIMS: tuple[Claim, ...] = (
         Guard("src/surehand/adapters/evaluator_program.py", "                env=_ENVIRONMENT,\n", ""),
     ),
     Claim(
+        7,
+        "output that must be asked about leaves only by a yes to a question that said so",
+        (
+            _WITHHELD + "test_output_leaves_once_a_person_said_yes_to_a_question_that_says_so",
+            _WITHHELD + "test_a_yes_to_a_question_that_did_not_say_so_gives_nothing_out",
+        ),
+        Guard(
+            _RUNTIME + "approvals.py",
+            'run.output_agreed = decision.obligations.release == "ask" and',
+            "run.output_agreed =",
+        ),
+    ),
+    Claim(
         6,
         "an evaluator that fails, does not end or says too much answers nothing",
         (

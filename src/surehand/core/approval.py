@@ -31,6 +31,9 @@ _PLAN_DOMAIN: Final = "surehand/plan/v1"
 _STEP_FIELDS: Final = ("action", "element", "context", "parameters", "risk", "categories", "action_hash")
 _ANSWER_DOMAIN: Final = b"surehand/approval-answer/v1\x00"
 
+#: Among the parameters that are shown: a yes gives out what the operation returns as well.
+GIVES_OUTPUT: Final = "gives_its_output_to_the_agent"
+
 #: Categories whose characters change what is seen without being seen: controls, formats (bidi, zero width, tags),
 #: separators, surrogates, unassigned and private ones.
 _UNSEEN: Final = frozenset({"Cc", "Cf", "Cs", "Cn", "Co", "Zl", "Zp"})
@@ -115,6 +118,7 @@ def present(
     crop_hash: str | None = None,
     steps: tuple[str, ...] = (),
     secrets: Iterable[str] = (),
+    releases_output: bool = False,
 ) -> Presentation:
     """Return what the approver is shown. Scene, generation and label are left out on purpose.
 
@@ -127,6 +131,7 @@ def present(
         crop_hash: Digest of the picture shown beside it.
         steps: Action hashes of a plan, in order.
         secrets: Resolved secrets, which are masked.
+        releases_output: A yes gives what the operation returns to whoever proposes it, too.
     """
     observed = document.facts.observed
     parameters: dict[str, Any] = to_value(action)
@@ -136,6 +141,8 @@ def present(
         parameters["secret_bound_to"] = document.facts.secret_bound_to
         if observed.get("secret_shown"):
             parameters["secret_will_show"] = True
+    if releases_output:
+        parameters[GIVES_OUTPUT] = True
     element = f"{observed.get('role', '')} {observed.get('name', '')}".strip()
     if not element and observed.get("title"):
         # What is aimed at a whole window: its title is all that tells a person which.

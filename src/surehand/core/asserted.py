@@ -2,7 +2,7 @@
 
 Guarantees (spec §6.4): nothing here is proof that a person answered, and it is recorded as what it is,
 `client_asserted`; it counts only for a client that the operator named, and never for what is consequential, is in a
-sensitive place, carries a secret, or takes more than one person.
+sensitive place, carries a secret, gives out what comes back, or takes more than one person.
 """
 
 from __future__ import annotations
@@ -11,12 +11,15 @@ import hmac
 from typing import Any, Final, Literal
 
 from surehand import canonical, limits
+from surehand.core.approval import GIVES_OUTPUT
 from surehand.core.policy.model import CONSEQUENTIAL, PLACES
 from surehand.errors import AuthorityDenied
 from surehand.model.approval import CLIENT_ASSERTED, ApprovalAnswer, PendingApproval
 
 #: Where every question says so by itself, it is not what makes one grave.
 _SHARED: Final = frozenset({"shared_desktop"})
+#: Among what is shown: a yes gives away more than what is done.
+_GIVING: Final = frozenset({"secret_bound_to", GIVES_OUTPUT})
 _HARMLESS: Final = frozenset({"read", "reversible"})
 
 
@@ -30,15 +33,15 @@ def why_not(pending: PendingApproval) -> str:
         return "it is consequential"
     if categories & (PLACES - _SHARED):
         return "its place is sensitive"
-    if _holds_secret(shown.parameters):
-        return "it gives a secret away"
+    if _gives_away(shown.parameters):
+        return "it gives away a secret, or what the operation returns"
     return ""
 
 
-def _holds_secret(value: Any) -> bool:
+def _gives_away(value: Any) -> bool:
     if isinstance(value, dict):
-        return "secret_bound_to" in value or any(_holds_secret(one) for one in value.values())
-    return isinstance(value, list | tuple) and any(_holds_secret(one) for one in value)
+        return not _GIVING.isdisjoint(value) or any(_gives_away(one) for one in value.values())
+    return isinstance(value, list | tuple) and any(_gives_away(one) for one in value)
 
 
 def words(pending: PendingApproval) -> str:

@@ -115,11 +115,19 @@ class Approvals:
         await self._settle(run, question, state)
         run.uses[rules.use_key(question.pending.approval_id, run.plan_step)] = 1
         run.approval_id = question.pending.approval_id
+        # The question said so, and a client's word is no yes to that.
+        run.output_agreed = decision.obligations.release == "ask" and not any(map(is_asserted, question.answers))
         run.step(Happening.APPROVED)
         return self._clock.monotonic_ms() - started
 
     async def _question(self, run: Run, document: PolicyInput, decision: Decision) -> Question:
-        shown = rules.present(document, run.request.action, reason=decision.reason, action_hash=run.action_hash)
+        shown = rules.present(
+            document,
+            run.request.action,
+            reason=decision.reason,
+            action_hash=run.action_hash,
+            releases_output=decision.obligations.release == "ask",
+        )
         needed = decision.obligations.approvals_needed
         for question in self._questions.values():
             step = rules.step_of(shown, question.pending, run.operation_id)

@@ -85,4 +85,10 @@ def _shown(run: Run, decision: Decision) -> Presentation:
     document = run.document
     if document is None:
         raise InternalError("a step without its facts")
-    return rules.present(document, run.request.action, reason=decision.reason, action_hash=run.action_hash)
+    return rules.present(
+        document,
+        run.request.action,
+        reason=decision.reason,
+        action_hash=run.action_hash,
+        releases_output=decision.obligations.release == "ask",
+    )

@@ -65,6 +65,8 @@ class Run:
     #: Which step of an approved plan it is.
     plan_step: int | None = None
     standing: str | None = None
+    #: A person was asked whether its output may go to the agent, and said yes.
+    output_agreed: bool = False
     #: The operator's mode answered in a person's place.
     reviewed: bool = False
     before_hash: str | None = None

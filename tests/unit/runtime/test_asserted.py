@@ -283,7 +283,8 @@ def test_neither_a_grave_risk_nor_a_secret_in_any_step_is_for_a_client() -> None
     assert rules.why_not(pending_with(categories=["shared_desktop"])) == ""
     assert rules.why_not(pending_with(risk="external")) != ""
     assert rules.why_not(pending_with(risk="destructive")) != ""
-    assert rules.why_not(pending_with(parameters={"steps": [{"parameters": {"secret_bound_to": "x"}}]})) != ""
+    for gives in ("secret_bound_to", "gives_its_output_to_the_agent"):
+        assert rules.why_not(pending_with(parameters={"steps": [{"parameters": {gives: "x"}}]})) != ""
 
 
 def test_every_step_of_a_plan_is_in_the_words() -> None:

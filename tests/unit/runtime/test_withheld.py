@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import json
 import logging
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from surehand import limits
 from surehand.cli.evidence import page
+from surehand.core.approval import GIVES_OUTPUT
+from surehand.core.review import Mode
 from surehand.errors import PolicyDenied
+from surehand.model.approval import Presentation
 from surehand.model.record import to_value
 from surehand.ports import Attempt, Dispatched
 from surehand.runtime.control import CONTROL
 from surehand.testing.memory import button
 from surehand.testing.worlds import World
+from tests.unit.policy.test_policies import Clock
+from tests.unit.policy.test_policy_races import between_decision_and_claim, world_under
+from tests.unit.runtime.test_attacks_people import standing
 from tests.unit.runtime.test_attacks_reach import agent, host_of
 
 CANARY = "CANARY-7f3a"
@@ -93,6 +100,69 @@ async def test_a_read_whose_output_needs_a_yes_is_refused_before_the_application
     world = World(policy=HELD.replace("desktop.invoke", "desktop.observe"))
     with pytest.raises(PolicyDenied):
         await world.observe()
+
+
+# --- a yes to what is given out -------------------------------------------------------------------------------------
+
+ASKED = HELD.replace('effect = "allow"', 'effect = "require_approval"')
+
+
+async def asked(world: World) -> Presentation:
+    """Have it asked about, and return what the person is shown."""
+    assert (await world.act("op")).status == "approval_required"
+    return world.approvals.pending()[0].presentation
+
+
+async def test_output_leaves_once_a_person_said_yes_to_a_question_that_says_so() -> None:
+    world = World(policy=ASKED)
+    returning(world, {"content": CANARY})
+    assert (await asked(world)).parameters[GIVES_OUTPUT] is True
+    assert CANARY not in str(await world.journal.read())
+    await world.answer(world.approvals.pending()[0])
+    reply = await world.act("op")
+    assert (reply.status, reply.output) == ("succeeded", {"content": CANARY})
+    assert CANARY not in str(await world.journal.read())
+
+
+@pytest.mark.parametrize(("during", "status"), [(False, "approval_required"), (True, "withheld")])
+async def test_a_yes_to_a_question_that_did_not_say_so_gives_nothing_out(
+    tmp_path: Path, during: bool, status: str
+) -> None:
+    path = tmp_path / "policy.toml"
+    path.write_text(ASKED.replace('release = "ask"', ""))
+    world = world_under(path, Clock())
+    returning(world, {"content": CANARY})
+    assert GIVES_OUTPUT not in (await asked(world)).parameters
+    await world.answer(world.approvals.pending()[0])
+
+    def from_now_on() -> None:
+        path.write_text(ASKED)
+        assert world.authority.policies is not None
+        world.authority.policies.reload()
+
+    if during:
+        between_decision_and_claim(world, from_now_on)
+    else:
+        from_now_on()
+    reply = await world.act("op")
+    # Before the effect it is another meaning, so it is asked anew; after the question was used it is held back.
+    assert (reply.status, reply.output) == (status, None)
+    assert len(world.app.effects) == (1 if during else 0)
+
+
+async def test_a_standing_grant_is_no_yes_to_what_is_given_out() -> None:
+    world = World(policy=ASKED)
+    returning(world, {"content": CANARY})
+    await world.approvals.leave.grant(standing(world))
+    reply = await world.act("op")
+    assert (reply.status, reply.output) == ("withheld", None)
+
+
+@pytest.mark.parametrize("mode", ["risk-auto", "full-access"])
+async def test_no_mode_answers_what_is_given_out(mode: Mode) -> None:
+    world = World(policy=ASKED)
+    world.approvals.leave.reviews.mode = mode
+    assert (await asked(world)).parameters[GIVES_OUTPUT] is True
 
 
 async def test_a_field_that_a_rule_redacts_is_not_in_the_output() -> None:

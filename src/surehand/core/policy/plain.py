@@ -79,7 +79,7 @@ def _also(rule: Rule) -> list[str]:
     if rule.effect == "allow" and rule.approvals != 1:
         found.append(f"where a person is asked, {rule.approvals} of them must say yes")
     if rule.release == "ask":
-        found.append("what comes back is not given out")
+        found.append("what comes back is given out only where a person is asked about that, and says yes")
     if rule.redact:
         found.append(f"{_and(rule.redact)} is taken out of what comes back")
     return found
