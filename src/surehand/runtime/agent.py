@@ -236,7 +236,9 @@ async def act(parts: Parts, session: Session, args: p.Act) -> dict[str, Any]:
             if args.observe_after == "later":
                 changes.note(session, seen, [reply])
             else:
-                change = await changes.after(parts, session, seen, [reply], full=args.full)
+                names = args.observe_after == "windows"
+                told = changes.opened if names else changes.after
+                change = await told(parts, session, seen, [reply], full=args.full)
                 reply = msgspec.structs.replace(reply, output={**(reply.output or {}), "after": change})
     return _reply_value(session, reply)
 

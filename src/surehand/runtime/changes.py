@@ -94,6 +94,20 @@ async def after(
     return await _since(parts, session, seen, full=full)
 
 
+async def opened(
+    parts: Parts, session: Session, seen: Before, replies: Sequence[Reply], *, full: bool = False
+) -> dict[str, Any]:
+    """Name the windows that are new to the caller, whose text it does not want; asked as `after` is."""
+    del replies, full
+    try:
+        now = await parts.scenes.surfaces(session)
+    except SurehandError as error:
+        return {"error": error.to_value()}
+    session.shown.windows = {surface.surface_id for surface in now}
+    new = [surface_value(surface) for surface in now if surface.surface_id not in seen.windows]
+    return {"opened": new[: limits.CANDIDATES_MAX]} if new else {}
+
+
 def _all_verified(replies: Sequence[Reply]) -> bool:
     """Return whether every effect was read back; what had ended before brings nothing along now."""
     return all(

@@ -68,11 +68,12 @@ class Find(Where, frozen=True, kw_only=True):
 class Act(Record, frozen=True, kw_only=True):
     """One request. `wait_approval_ms`: how long the caller waits for a person before it is told to come back.
 
-    With `observe_after` the reply says what it changed, with `full` by the whole text; `later` leaves it to `changes`.
+    With `observe_after` the reply says what it changed, with `full` by the whole text; `later` leaves it to `changes`;
+    `windows` names new windows and tells nothing of what they show.
     """
 
     request: Request
-    observe_after: bool | Literal["later"] = False
+    observe_after: bool | Literal["later", "windows"] = False
     full: bool = False
     wait_approval_ms: int = 0
 

@@ -63,6 +63,8 @@ class Shown:
         self.forms[scene.scene_id] = form
         while len(self.forms) > limits.SHOWN_FORMS_MAX:
             del self.forms[next(iter(self.forms))]
+        # At the end: the windows are in the order in which they were looked at.
+        self.scenes.pop(surface_id, None)
         self.scenes[surface_id] = scene
         self.matches = {label: found for label, found in self.matches.items() if found.surface_id != surface_id}
 

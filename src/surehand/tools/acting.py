@@ -5,12 +5,10 @@ Each takes an element or a window, and may be told what to read back (`expect`),
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Annotated, Any, Final
 
 from msgspec import Meta
 
-from surehand import limits
 from surehand.model.actions import Button, Modifier
 from surehand.model.record import Record
 from surehand.tools.context import Context
@@ -115,17 +113,6 @@ class PerformAction(OnElement, frozen=True, kw_only=True):
     name: str
 
 
-class LaunchApp(Record, frozen=True, kw_only=True):
-    """Starts a program."""
-
-    name: Annotated[str, Meta(description="a program, or an application such as org.gnome.gedit.desktop")]
-    arguments: list[str] | None = None
-    operation_id: str | None = None
-    deadline_ms: Annotated[int, Meta(ge=1, le=limits.DEADLINE_MS_MAX)] = limits.DEADLINE_MS_DEFAULT
-    reconciles: str | None = None
-    image: bool = False
-
-
 #: What says how an operation is presented; the rest of a tool's arguments says what to do.
 _TERMS: Final = frozenset(["expect", "operation_id", "deadline_ms", "reconciles", "change", "image"])
 
@@ -143,31 +130,7 @@ def _handler(kind: Kind) -> Handler:
     return handle
 
 
-async def launch_app(context: Context, args: LaunchApp) -> Answer:
-    """Start a program; the daemon waits until its window is there."""
-    terms = Acting(
-        operation_id=args.operation_id, deadline_ms=args.deadline_ms, reconciles=args.reconciles, image=args.image
-    )
-    answer = await run(context, terms, deed_of("launch_app", args))
-    if answer.is_error and answer.data["error"]["code"] == "app_not_found" and "fix" not in answer.data["error"]:
-        fix = "name a program of this desktop, such as mousepad, or a file of /usr/share/applications"
-        answer.data["error"] = {**answer.data["error"], "message": "there is no such program", "fix": fix}
-        return Answer(answer.data, f"app_not_found: there is no such program\nfix: {fix}", is_error=True)
-    if answer.is_error or answer.data["status"] != "succeeded" or "opened" in answer.data:
-        return answer
-    return replace(answer, text=f"{answer.text}\n{_no_window(answer.data.get('output', {}))}")
-
-
-def _no_window(output: dict[str, Any]) -> str:
-    if (code := output.get("exit_code")) is not None:
-        return f"the program ended at once with status {code}"
-    if output.get("ended"):
-        return "the program has ended and opened no window: it handed over to one that runs, or had nothing to show"
-    return "no window of it yet: wait_for or list_windows"
-
-
 def _tool(kind: Kind, title: str, description: str, args: type[Record], **more: Any) -> Tool:
-    handler = more.pop("handler", None) or _handler(kind)
     return Tool(
         name=kind,
         title=title,
@@ -175,22 +138,13 @@ def _tool(kind: Kind, title: str, description: str, args: type[Record], **more: 
         kind="act",
         args=args,
         output=CHANGE,
-        handler=handler,
+        handler=_handler(kind),
         destructive=more.pop("destructive", True),
         **more,
     )
 
 
 TOOLS: Final = (
-    _tool(
-        "launch_app",
-        "Start an application",
-        "Start a program; answers with the text of its window. Never a shell line.",
-        LaunchApp,
-        handler=launch_app,
-        core=True,
-        destructive=False,
-    ),
     _tool(
         "invoke",
         "Press",

@@ -92,8 +92,8 @@ class Terms(NamedTuple):
     deadline_ms: int = limits.DEADLINE_MS_DEFAULT
     expect: Expect | str | None = None
     reconciles: str | None = None
-    #: `later` leaves what changed to a question after several operations.
-    change: Change | Literal["later"] = "none"
+    #: `later` leaves what changed to a question after several operations; `windows` names the new ones and no more.
+    change: Change | Literal["later", "windows"] = "none"
 
     def request(self, prepared: Prepared) -> dict[str, Any]:
         """Return the request's JSON value."""
@@ -174,7 +174,7 @@ async def _ended(context: Context, operation_id: str) -> dict[str, Any] | None:
 async def _send(context: Context, prepared: Prepared, terms: Terms) -> dict[str, Any]:
     params: dict[str, Any] = {"request": terms.request(prepared)}
     if terms.change != "none":
-        params["observe_after"] = "later" if terms.change == "later" else True
+        params["observe_after"] = terms.change if terms.change in ("later", "windows") else True
         params["full"] = terms.change == "full"
     wait_ms = terms.deadline_ms + limits.LAUNCH_WINDOW_MS_MAX
     reply: dict[str, Any] = await context.session.act("act", params, terms.operation_id, wait_ms=wait_ms)

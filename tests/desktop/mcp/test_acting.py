@@ -545,6 +545,33 @@ async def test_launch_app_answers_with_the_window_of_the_program(
         await context.close()
 
 
+async def test_a_launch_says_whether_its_window_shows_what_was_expected(
+    desktop: IsolatedDesktop, daemon: Daemon
+) -> None:
+    context = Context(desktop=desktop.name, client="test", start=False)
+    agent = Agent(context, None)  # type: ignore[arg-type]
+    try:
+        expect = {"title": "Mousepad", "appears": {"name": "File"}}
+        answer = await agent.done("launch_app", name="mousepad", expect=expect, change="none", operation_id="start-1")
+        assert answer.data["expected"] is True
+        assert "File" not in answer.text
+        (opened,) = answer.data["opened"]
+        # It was not told of the window's text, so the first look is all of it.
+        assert "File" in (await agent.tool("observe")).text
+        again = await agent.done("launch_app", name="mousepad", expect=expect, operation_id="start-1")
+        assert again.data["replayed"]
+        await agent.done("act", steps=[{"do": "window", "op": "close", "window": opened}])
+        other = await agent.tool(
+            "launch_app", name="gnome-calculator", expect={"title": "no such title"}, deadline_ms=1_500
+        )
+        assert other.is_error
+        assert other.data["error"]["code"] == "verification_failed"
+        (started,) = other.data["opened"]
+        await agent.done("act", steps=[{"do": "window", "op": "close", "window": started}])
+    finally:
+        await context.close()
+
+
 async def test_a_program_that_is_not_there_is_refused(desktop: IsolatedDesktop, daemon: Daemon) -> None:
     context = Context(desktop=desktop.name, client="test", start=False)
     agent = Agent(context, None)  # type: ignore[arg-type]

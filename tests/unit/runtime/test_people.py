@@ -21,6 +21,7 @@ from surehand.runtime.host import Host
 from surehand.runtime.people import People
 from surehand.runtime.session import Session
 from surehand.testing.journals import FaultyJournal, MemoryJournal
+from surehand.testing.memory import MemoryApp, field
 from surehand.testing.worlds import World
 from tests.unit.daemon.fakes import Raw, running
 from tests.unit.runtime.test_attacks_people import ASK, Clock
@@ -119,6 +120,28 @@ async def test_a_waiting_agent_is_woken_by_the_hand_back_and_sees_its_windows_as
     assert told["status"] == "done"
     assert "typed by a person" in json.dumps(told["after"])
     assert await scene.events() == ["human.requested.v1", "human.taken.v1", "human.returned.v1"]
+
+
+@pytest.mark.parametrize("more", [0, 1])
+async def test_a_hand_back_tells_as_many_windows_as_there_may_be_and_of_more_those_looked_at_last(more: int) -> None:
+    scene = await Scene(World()).open()
+    world, most = scene.world, limits.HUMAN_WINDOWS_MAX
+    others = [MemoryApp([field("name", "Name", "old")], name=f"app{place}", pid=5000 + place) for place in range(most)]
+    apps = [world.app, *others][: most + more]
+    world.desk.observers = tuple(apps)
+    # The first is looked at once more, at the end: of one too many the second is the one that is left out.
+    for app in [*apps, world.app]:
+        await scene.host.call(scene.agent, "observe", {"surface": app.surface.surface_id})
+    call = asyncio.create_task(scene.ask(wait_ms=60_000))
+    (request,) = await until(scene.host.parts.people.open)
+    await scene.control("requests.take", request_id=request["request_id"])
+    for app in apps:
+        app.change("name", value="typed by a person")
+    await scene.control("requests.done", request_id=request["request_id"])
+    told = await asyncio.wait_for(call, 5)
+    found = {part["surface"] for part in told["after"]["windows"]}
+    assert found == {app.surface.surface_id for app in apps} - ({apps[1].surface.surface_id} if more else set())
+    assert len(found) == most
 
 
 async def test_a_new_session_is_no_way_around_a_person_who_took_over(scene: Scene) -> None:
