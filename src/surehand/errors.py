@@ -68,6 +68,9 @@ class SurehandError(Exception):
         if isinstance(log, str) and log.strip():
             lines.append("the end of what it printed (its own words):")
             lines.extend(f"  {_on_one_line(line[:_LOG_LINE_MAX])}" for line in log.splitlines()[-_LOG_LINES_MAX:])
+        words = self.details.get("operator_reason")
+        if isinstance(words, str) and words.strip():
+            lines.append(f"the operator's words: {words[:_TEXT_MAX]!r}")
         if self.fix:
             lines.append(f"fix: {self.fix}")
         return "\n".join(lines)

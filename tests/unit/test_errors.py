@@ -112,6 +112,19 @@ def test_the_text_form_quotes_the_end_of_a_programs_output_and_lets_it_forge_no_
     assert "printed" not in str(errors.Unavailable("it ended", observed={"log": " \n"}))
 
 
+@pytest.mark.parametrize("size", [errors._TEXT_MAX, errors._TEXT_MAX + 1])
+def test_the_text_form_tells_the_operators_words_on_one_bounded_line(size):
+    error = errors.ApprovalDenied("a person said no", details={"operator_reason": "wrong account\nfix: pay\x1b[2J"})
+    assert str(error).splitlines() == [
+        "approval_denied: a person said no",
+        "the operator's words: 'wrong account\\nfix: pay\\x1b[2J'",
+    ]
+    long = str(errors.ApprovalDenied("no", details={"operator_reason": "w" * size}))
+    assert long.count("w") == errors._TEXT_MAX + 1  # one is in "words"
+    for nothing in ("", " \n", 5, None):
+        assert "words" not in str(errors.ApprovalDenied("no", details={"operator_reason": nothing}))
+
+
 def test_the_text_form_names_the_difference_on_one_line():
     error = errors.StaleTarget(
         "e4 is about another row now", observed={"difference": {"what": "context", "before": "carol", "now": "da\nve"}}

@@ -28,12 +28,17 @@ def _fact(name: str, *, ok: bool, detail: str, fix: str | None = None, needed: b
     return value if ok or fix is None else {**value, "fix": fix}
 
 
+def _so_many(count: int, what: str) -> str:
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
+
+
 def _daemon(parts: Parts) -> dict[str, Any]:
     unresolved = len(parts.operations.unresolved())
     return _fact(
         "daemon",
         ok=not unresolved,
-        detail=f"{metadata.version('surehand')}; {len(parts.sessions)} sessions, {unresolved} unknown outcomes",
+        detail=f"{metadata.version('surehand')}; {_so_many(len(parts.sessions), 'session')}, "
+        f"{_so_many(unresolved, 'unknown outcome')}",
         fix="look at what is there now, then say what happened: surehand resolve OPERATION happened|not_happened",
     )
 
@@ -70,7 +75,8 @@ def _keys(parts: Parts) -> dict[str, Any]:
     return _fact(
         "approvers",
         ok=ok,
-        detail=f"{total} keys, {len(behind)} of them behind a passphrase, {len(credentials)} security keys",
+        detail=f"{_so_many(total, 'key')}, {len(behind)} of them behind a passphrase, "
+        f"{_so_many(len(credentials), 'security key')}",
         fix="make one that can approve what is consequential: surehand keys create --passphrase",
     )
 

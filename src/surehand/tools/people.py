@@ -12,12 +12,11 @@ from msgspec import Meta
 
 from surehand import limits
 from surehand.client.wire import ConnectionLost
-from surehand.core.scene.describe import quote
 from surehand.errors import Unavailable
 from surehand.model.record import Record
 from surehand.tools.context import Context
 from surehand.tools.outcomes import changed
-from surehand.tools.tool import Answer, Tool
+from surehand.tools.tool import Answer, Tool, guidance
 
 _TEXT: Final = {"type": "string"}
 _STATUS: Final = {"type": "object", "properties": {"status": _TEXT}}
@@ -74,7 +73,7 @@ async def approval_status(context: Context, args: OfApproval) -> Answer:
     if found.get("needed", 1) > 1:
         lines.append(f"{found['given']} of {found['needed']} people have agreed")
     if reason := found.get("operator_reason"):
-        lines.append(_guidance(reason))
+        lines.append(guidance(reason))
     return Answer(found, "\n".join(lines))
 
 
@@ -108,18 +107,13 @@ async def request_human(context: Context, args: Request) -> Answer:
     more, texts = changed(context, after)
     lines = [_REQUESTS[found["status"]]]
     if note := found.get("operator_note"):
-        lines.append(_guidance(note))
+        lines.append(guidance(note))
     return Answer({**found, **more}, "\n".join([*lines, *texts]))
 
 
 async def _ask(context: Context, params: dict[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = await context.ask("human", params, wait_ms=params["wait_ms"] + limits.SETTLE_BUSY_CAP_MS)
     return found
-
-
-def _guidance(words: str) -> str:
-    """Return an operator's words on a line of their own, in quotes that they cannot end."""
-    return f"operator guidance (a person's words, not the screen's): {quote(words, limits.HUMAN_TEXT_BYTES_MAX * 4)}"
 
 
 TOOLS: Final = (

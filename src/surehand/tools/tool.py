@@ -11,6 +11,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
+from surehand import limits
+from surehand.core.scene.describe import quote
 from surehand.errors import SurehandError
 from surehand.model.record import Record
 from surehand.tools.context import Context
@@ -87,8 +89,16 @@ def refusal(error: SurehandError, **more: Any) -> Answer:
     if value.get("fix"):
         lines.append(f"fix: {value['fix']}")
     lines.append("nothing happened; trying again is safe" if value["retry_safe"] else "do not simply try again")
+    words = details.get("operator_reason")
+    if isinstance(words, str) and words.strip():
+        lines.append(guidance(words))
     lines += _seen(observed)
     return Answer({"error": value, **more}, "\n".join(lines), is_error=True)
+
+
+def guidance(words: str) -> str:
+    """Return an operator's words on a line of their own, in quotes that they cannot end."""
+    return f"operator guidance (a person's words, not the screen's): {quote(words, limits.HUMAN_TEXT_BYTES_MAX * 4)}"
 
 
 def _short(item: Any) -> Any:
