@@ -1139,6 +1139,18 @@ CLAIMS: tuple[Claim, ...] = (
         Guard(_CONSOLE + "peers.py", "return found if found.inode else None", "return found"),
     ),
     Claim(
+        1,
+        "a browser that was left open is out of the console page after its idle time, whatever happens meanwhile",
+        (_DOOR + "test_what_a_page_asks_by_itself_keeps_no_session_alive",),
+        Guard(_CONSOLE + "door.py", 'looks = scope["path"] != EVENTS and not headers.all(BY_ITSELF)', "looks = True"),
+    ),
+    Claim(
+        1,
+        "a stream of the console page tells nothing once its session is over",
+        ("tests/unit/console/test_serving.py::test_a_stream_tells_nothing_once_its_session_is_over",),
+        Guard(_CONSOLE + "events.py", "while shared.door.stands(who):", "while True:"),
+    ),
+    Claim(
         5,
         "no silent or slow connection, and none of another user, keeps a person out of the console page",
         (

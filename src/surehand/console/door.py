@@ -32,6 +32,9 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 ENTER: Final = "/enter"
 STATIC: Final = "/static/"
+EVENTS: Final = "/events"
+#: Sent with what a page loads anew because something happened, and not because a person did anything.
+BY_ITSELF: Final = "x-surehand-by-itself"
 CSRF_FIELD: Final = "csrf"
 _TOKEN_BYTES: Final = 32
 _FORM: Final = "application/x-www-form-urlencoded"
@@ -106,23 +109,27 @@ class Door:
         self._sessions[digest] = Session(digest, secrets.token_urlsafe(_TOKEN_BYTES), now, now)
         return secret
 
-    def session(self, secret: str) -> Session | None:
-        """Return the session of a browser's secret; None where there is none, or none any more."""
+    def session(self, secret: str, *, looks: bool = True) -> Session | None:
+        """Return the session of a browser's secret; None where there is none, or none any more.
+
+        Args:
+            secret: What the browser keeps.
+            looks: Whether a person looks; what a page asks by itself keeps no session alive.
+        """
         session = self._sessions.get(_digest(secret)) if _COOKIE.fullmatch(secret) else None
         if session is None:
             return None
-        now = self._now_ms()
-        left_ms = min(session.began_ms + limits.CONSOLE_SESSION_MS_MAX, session.seen_ms + limits.CONSOLE_IDLE_MS_MAX)
-        if now >= left_ms:
+        if not self.stands(session):
             self.leave(session)
             return None
-        session.seen_ms = now
+        if looks:
+            session.seen_ms = self._now_ms()
         return session
 
     def stands(self, session: Session) -> bool:
         """Say whether a session still is one: a stream that outlives it must end."""
-        began = self._now_ms() - session.began_ms
-        return session.digest in self._sessions and began < limits.CONSOLE_SESSION_MS_MAX
+        ends_ms = min(session.began_ms + limits.CONSOLE_SESSION_MS_MAX, session.seen_ms + limits.CONSOLE_IDLE_MS_MAX)
+        return session.digest in self._sessions and self._now_ms() < ends_ms
 
     def leave(self, session: Session) -> None:
         """End a session."""
@@ -189,7 +196,8 @@ class Guard:
         headers = Headers(scope)
         peer = state.get("peer")
         self._check_where_from(scope, headers, peer)
-        state["session"] = session = self._door.session(headers.cookie(self._door.cookie))
+        looks = scope["path"] != EVENTS and not headers.all(BY_ITSELF)
+        state["session"] = session = self._door.session(headers.cookie(self._door.cookie), looks=looks)
         if scope["method"] == "POST":
             form = await _read_form(headers, receive)
             if session is None or not _same(form.pop(CSRF_FIELD, ""), session.csrf):

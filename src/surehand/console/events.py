@@ -36,8 +36,10 @@ async def events(request: Request) -> Response:
             with shared.daemon.heard() as feed:
                 # Whatever happened while nobody listened: look again.
                 yield _event({"event": "begun" if shared.daemon.fault is None else "daemon.lost"})
+                news = await _next(feed)
                 while shared.door.stands(who):
-                    yield await _next(feed)
+                    yield news
+                    news = await _next(feed)
         finally:
             who.streams -= 1
 

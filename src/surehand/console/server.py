@@ -29,7 +29,7 @@ from surehand.console.authenticators import Authenticators
 from surehand.console.connections import Connection
 from surehand.console.credentials import Credentials, Keys
 from surehand.console.daemon import Daemon
-from surehand.console.door import ENTER, Door, Guard
+from surehand.console.door import ENTER, EVENTS, Door, Guard
 from surehand.console.events import events
 from surehand.console.pages.listed import PAGES
 from surehand.console.peers import Peer, process_of
@@ -82,7 +82,7 @@ def build(shared: Console, *, uid: int, opened: Callable[[int | None], None] = l
             Route("/", home),
             Route(ENTER, enter),
             Route("/leave", leave, methods=["POST"]),
-            Route("/events", events),
+            Route(EVENTS, events),
             *(route for one in PAGES for route in one.ROUTES),
             Mount("/static", StaticFiles(directory=_STATIC)),
         ],

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
 from surehand import limits
-from surehand.console.door import HEADERS
+from surehand.console import door
+from surehand.console.door import BY_ITSELF, EVENTS, HEADERS
 from surehand.console.peers import Peer
 from tests.unit.console.conftest import ORIGIN, OWN, PORT, UID, Pages
 
@@ -206,6 +208,19 @@ def test_a_session_ends_when_idle_and_after_a_day_at_the_latest(pages: Pages) ->
         assert browser.get(PAGE).status_code == 200
     pages.now_ms = began + limits.CONSOLE_SESSION_MS_MAX
     assert browser.get(PAGE).status_code == 403
+
+
+def test_what_a_page_asks_by_itself_keeps_no_session_alive(pages: Pages) -> None:
+    browser, _ = pages.inside()
+    pages.now_ms += limits.CONSOLE_IDLE_MS_MAX - 1
+    assert browser.get(PAGE, headers={BY_ITSELF: "1"}).status_code == 200
+    [session] = pages.door._sessions.values()
+    assert pages.door.stands(session)
+    pages.now_ms += 1
+    assert not pages.door.stands(session)
+    for path in (PAGE, EVENTS):
+        assert browser.get(path).status_code == 403
+    assert BY_ITSELF in (Path(door.__file__).parent / "static" / "live.js").read_text("utf-8").lower()
 
 
 def test_one_browser_more_than_there_may_be_ends_the_one_that_was_away_longest(pages: Pages) -> None:

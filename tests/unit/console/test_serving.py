@@ -168,6 +168,19 @@ async def test_no_more_streams_than_a_browser_may_have_and_each_says_that_it_liv
         writer.close()
 
 
+async def test_a_stream_tells_nothing_once_its_session_is_over(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "CONSOLE_PULSE_MS", 300)
+    reader, writer = await served.connect()
+    writer.write(f"GET /events HTTP/1.1\r\nHost: {served.door.host}\r\nCookie: {served.cookie}\r\n\r\n".encode())
+    await asyncio.wait_for(reader.readuntil(b"}\n\n\r\n"), 10)
+    session = served.door.session(served.cookie.partition("=")[2])
+    assert session is not None
+    served.door.leave(session)
+    rest = await asyncio.wait_for(reader.readuntil(b"0\r\n\r\n"), 10)
+    assert rest == b"0\r\n\r\n"
+    writer.close()
+
+
 async def test_more_connections_than_there_may_be_are_told_to_wait(served: Served) -> None:
     open_ = [await served.connect() for _ in range(limits.CONSOLE_CONNECTIONS_MAX + 1)]
     assert b"503" in await served.head("/approvals")

@@ -21,7 +21,7 @@ from starlette.routing import BaseRoute, Route
 from surehand import limits
 from surehand.console import question
 from surehand.console.credentials import CREDENTIAL_FIELD, Said
-from surehand.console.door import Session
+from surehand.console.door import BY_ITSELF, Session
 from surehand.console.views import console, form, now_ms, render, see, session
 from surehand.core.approval import presentation_hash
 from surehand.errors import AuthorityDenied, Conflict, InvalidRequest, SurehandError
@@ -105,7 +105,10 @@ async def listed(request: Request) -> Response:
     except SurehandError as error:
         if after and isinstance(error, InvalidRequest):
             return see(PATH)  # the question that the page began after is gone
-    flash, memory.flash = memory.flash, None
+    flash = None
+    if BY_ITSELF not in request.headers:
+        # A page that loads itself again shows none of it, and must not take it from the one that is about to.
+        flash, memory.flash = memory.flash, None
     return await render(
         request,
         "approvals.html",

@@ -20,7 +20,8 @@
     loading = (async () => {
       do {
         again = false;
-        const answer = await fetch(location.href, { credentials: "same-origin", redirect: "error" });
+        const headers = { "X-Surehand-By-Itself": "1" }; // nobody looked: it must not keep the session alive
+        const answer = await fetch(location.href, { credentials: "same-origin", redirect: "error", headers });
         const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
         if (answer.status === 403) {
           // The session is over: whatever stands here is nobody's to read any more.
@@ -72,8 +73,10 @@
     };
     stream.onerror = () => {
       document.documentElement.classList.add("silent");
-      // Refused for good: the session is over, or the console is gone.
-      if (stream.readyState === EventSource.CLOSED) setTimeout(listen, 2000);
+      if (stream.readyState !== EventSource.CLOSED) return;
+      // Refused for good: the session is over, which loading finds out, or the console is gone.
+      load();
+      setTimeout(listen, 2000);
     };
     stream.onopen = () => document.documentElement.classList.remove("silent");
   }
