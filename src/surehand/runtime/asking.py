@@ -12,7 +12,7 @@ from surehand import limits
 from surehand.core.history import APPROVAL_REQUESTED, APPROVED, CLAIMED, DENIED, operation_stream
 from surehand.errors import InvalidRequest
 from surehand.model.events import Event
-from surehand.runtime import changes
+from surehand.runtime import changes, halting
 from surehand.runtime import params as p
 from surehand.runtime.parts import Parts
 from surehand.runtime.people import Ask
@@ -22,12 +22,15 @@ from surehand.runtime.session import Session
 async def approval(parts: Parts, session: Session, args: p.Approval) -> dict[str, Any]:
     """Say how an approval of this principal stands, once it is decided or the time is over; without a name, all open.
 
+    Without a name a person's hold on the session is waited for instead, and `held` says which is still on.
+
     Raises:
         InvalidRequest: none of this principal's has that name.
     """
-    if args.approval_id is None and args.operation_id is None:
-        return {"approvals": parts.approvals.asked(session.principal)}
     until = parts.clock.monotonic_ms() + args.wait_ms
+    if args.approval_id is None and args.operation_id is None:
+        await halting.when_free(parts, session, until)
+        return {"approvals": parts.approvals.asked(session.principal), **held(session)}
     while True:
         found = parts.approvals.status(session.principal, args.approval_id, args.operation_id)
         left_ms = until - parts.clock.monotonic_ms()
@@ -37,6 +40,15 @@ async def approval(parts: Parts, session: Session, args: p.Approval) -> dict[str
             return found
         # Woken by what happens; its time running out is told too.
         await parts.approvals.notices.wait(left_ms)
+
+
+def held(session: Session) -> dict[str, Any]:
+    """Return what an agent is told of a hold that an operator put on it; nothing where there is none."""
+    hold = session.brakes.over(session, "paused", "taken_over")
+    if hold is None:
+        return {}
+    reason = {"operator_reason": hold.reason} if hold.reason else {}
+    return {"held": {"what": hold.what, "hold_id": hold.hold_id, **reason}}
 
 
 async def _of_an_earlier_run(parts: Parts, principal: str, args: p.Approval) -> dict[str, Any]:

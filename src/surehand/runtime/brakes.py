@@ -19,11 +19,11 @@ What = Literal["paused", "taken_over", "handed_over"]
 _SAYS: Final[dict[What, tuple[str, str]]] = {
     "paused": (
         "paused by the operator",
-        "nothing was done; repeat the same call later, it goes on once they resume",
+        "nothing was done; repeat the same call once they resume, which approval_status without a name waits for",
     ),
     "taken_over": (
         "a person has taken over this desktop",
-        "nothing was done; repeat the same call later, it goes on once they hand it back",
+        "nothing was done; repeat the same call once they hand it back, which approval_status without a name waits for",
     ),
     "handed_over": (
         "the desktop is handed over to a person",

@@ -9,6 +9,7 @@ from typing import Any
 
 from surehand.errors import SurehandError
 from surehand.runtime import params as p
+from surehand.runtime.asking import held
 from surehand.runtime.parts import Parts
 from surehand.runtime.scenes import desk_of
 from surehand.runtime.session import Desk, Session
@@ -25,6 +26,7 @@ async def doctor(parts: Parts, session: Session, _: p.Nothing) -> dict[str, Any]
         "policy_closed": policy.closed is not None,
         "policy_reload_failed": parts.authority.policies is not None and parts.authority.policies.failure is not None,
         "handed_over": session.handed_over(),
+        **held(session),
         "findings": await parts.findings.get(),
     }
     if session.desk is None:

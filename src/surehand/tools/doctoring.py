@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from surehand.core.scene.describe import quote
 from surehand.tools.context import Context
+from surehand.tools.people import held_lines
 from surehand.tools.seeing import Nothing
 from surehand.tools.tool import Answer, Tool
 
@@ -40,6 +41,7 @@ def _lines(found: dict[str, Any]) -> list[str]:
         lines.append("policy was changed and could not be read: the one before holds until the operator mends it")
     if found["handed_over"] is not None:
         lines.append(f"handed over to a person ({found['handed_over']}): no action until they hand back")
+    lines += held_lines(found)
     if "error" in found:
         lines.append(f"the desktop cannot be looked at: {found['error']['message']}")
     lines += [f"{action}: {', '.join(routes)}" for action, routes in found.get("actions", {}).items()]

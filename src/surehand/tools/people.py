@@ -68,13 +68,24 @@ async def approval_status(context: Context, args: OfApproval) -> Answer:
     found = await context.ask("approval", params, wait_ms=args.wait_ms)
     if "approvals" in found:
         lines = [f"{one['approval_id']} of {one['operation_id']}: {one['status']}" for one in found["approvals"]]
-        return Answer({"status": "listed", **found}, "\n".join(lines) or "no approval is open")
+        return Answer(
+            {"status": "listed", **found}, "\n".join([*(lines or ["no approval is open"]), *held_lines(found)])
+        )
     lines = [_APPROVALS[found["status"]].format(operation_id=found.get("operation_id"))]
     if found.get("needed", 1) > 1:
         lines.append(f"{found['given']} of {found['needed']} people have agreed")
     if reason := found.get("operator_reason"):
         lines.append(guidance(reason))
     return Answer(found, "\n".join(lines))
+
+
+def held_lines(found: dict[str, Any]) -> list[str]:
+    """Return what is said of a hold that an operator put on the session."""
+    if (held := found.get("held")) is None:
+        return []
+    what = "paused by the operator" if held["what"] == "paused" else "a person has taken over this desktop"
+    lines = [f"{what}: no action until that ends. approval_status without a name waits for it"]
+    return [*lines, guidance(held["operator_reason"])] if held.get("operator_reason") else lines
 
 
 async def request_human(context: Context, args: Request) -> Answer:

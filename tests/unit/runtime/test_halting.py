@@ -255,6 +255,23 @@ async def test_a_paused_agent_is_refused_and_who_waits_goes_on_when_the_operator
     assert await stage.events("hold.") == ["hold.set.v1", "hold.lifted.v1"]
 
 
+async def test_a_paused_agent_waits_for_the_operator_without_acting_and_sees_the_pause_in_its_doctor(
+    stage: Stage,
+) -> None:
+    await stage.control("pause", reason="lunch")
+    told = (await stage.host.call(stage.agent, "doctor", {}))["held"]
+    assert (told["what"], told["operator_reason"]) == ("paused", "lunch")
+    now = await stage.host.call(stage.agent, "approval", {"wait_ms": 0})
+    assert (now["approvals"], now["held"]) == ([], told)
+    waiting = asyncio.create_task(stage.host.call(stage.agent, "approval", {"wait_ms": EVERYTHING}))
+    for _ in range(20):
+        await asyncio.sleep(0)
+    assert not waiting.done()
+    await stage.control("resume")
+    assert await asyncio.wait_for(waiting, 5) == {"approvals": []}
+    assert "held" not in await stage.host.call(stage.agent, "doctor", {})
+
+
 async def test_a_pause_ends_input_under_way_and_lets_go(stage: Stage) -> None:
     units = Units(stage)
     task = await stage.begin("op")

@@ -168,6 +168,19 @@ async def test_the_doctor_names_what_is_in_the_way_and_counts_what_is_not() -> N
         assert said in answer.text
 
 
+@pytest.mark.parametrize("name", ["doctor", "approval_status"])
+async def test_an_agent_that_is_paused_is_told_so_why_and_how_to_wait(name: str) -> None:
+    held = {"held": {"what": "paused", "hold_id": "h", "operator_reason": HOSTILE}}
+    doctor = {"desktop": None, "trust_level": "A", "authority_mode": "daemon", "policy_revision": "r"}
+    doctor |= {"policy_closed": False, "handed_over": None, "fix": "f", "findings": [], **held}
+    answer = await run(Told(doctor=doctor, approval={"approvals": [], **held}), name)
+    lines = answer.text.splitlines()
+    assert any(line.startswith("paused by the operator") and "waits for it" in line for line in lines)
+    assert [line for line in lines if "operator guidance" in line]
+    assert not [line for line in lines if line.startswith("[e1]")]
+    assert "\x1b" not in answer.text
+
+
 def test_these_tools_are_read_only_and_none_can_answer() -> None:
     mine = (*people.TOOLS, *doctoring.TOOLS)
     assert {tool.name for tool in mine} == {"approval_status", "request_human", "doctor", "end_session"}
