@@ -16,6 +16,7 @@ from surehand.console.pages.approvals import _Memory
 from surehand.console.server import serve
 from surehand.core.approval import ask
 from tests.browser.kit import presentation
+from tests.unit.console.conftest import Pages
 
 
 class Served:
@@ -217,3 +218,14 @@ def test_what_a_browser_was_shown_and_answered_is_remembered_within_bounds() -> 
         memory.note((f"ap{number}", "key:ann"), {"text": "", "tone": ""})
         assert (("ap0", "key:ann") in memory.answered) is (number < limits.CONSOLE_ANSWERED_MAX)
     assert len(memory.answered) == limits.CONSOLE_ANSWERED_MAX
+
+
+def test_a_page_that_loads_itself_again_takes_no_notice_from_the_one_that_is_about_to_show_it(pages: Pages) -> None:
+    browser, _ = pages.inside()
+    session = pages.door.session(browser.cookies[pages.door.cookie])
+    assert session is not None
+    browser.get("/approvals")
+    session.kept["/approvals"].flash = {"tone": "good", "text": "Approved, as ann"}
+    assert "Approved, as ann" not in browser.get("/approvals", headers={"X-Surehand-By-Itself": "1"}).text
+    assert "Approved, as ann" in browser.get("/approvals").text
+    assert "Approved, as ann" not in browser.get("/approvals").text
