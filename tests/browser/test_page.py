@@ -12,6 +12,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from surehand import limits
+from surehand.console.pages.listed import PAGES
 from surehand.core.approval import ask
 from surehand.core.approval import shown as made_visible
 from surehand.runtime.open_questions import Question
@@ -134,23 +135,43 @@ def test_everything_fits_a_phone_and_can_be_hit_with_a_finger(phone: Page, live:
     live.forget_all()
 
 
-def test_axe_finds_nothing_at_either_width_in_either_scheme(phone: Page, live: LiveHost) -> None:
+def axe_of() -> str:
     if not AXE.exists():
         if os.environ.get("SUREHAND_CLIENTS") == "required":
             pytest.skip("npm is not installed")
         pytest.skip("scripts/clients installs axe")
-    source = AXE.read_text("utf-8")
+    return AXE.read_text("utf-8")
+
+
+def violations(page: Page, source: str) -> list[tuple[str, list[str]]]:
+    page.evaluate(source)
+    found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+    return [(one["id"], [node["html"] for node in one["nodes"]]) for one in found["violations"]]
+
+
+def test_axe_finds_nothing_at_either_width_in_either_scheme(phone: Page, live: LiveHost) -> None:
+    source = axe_of()
     for path in [*kinds(live), "/nothing"]:
         for size in ({"width": 390, "height": 844}, {"width": 1280, "height": 800}):
             phone.set_viewport_size(size)  # type: ignore[arg-type]
             phone.goto(path)
             for details in phone.locator("details > summary").all():
                 details.click()
-            phone.evaluate(source)
-            found = phone.evaluate("axe.run(document, {resultTypes: ['violations']})")
-            told = [(one["id"], [node["html"] for node in one["nodes"]]) for one in found["violations"]]
-            assert told == [], (path, size)
+            assert violations(phone, source) == [], (path, size)
     live.forget_all()
+
+
+def test_axe_finds_nothing_on_any_page_of_the_navigation(phone: Page, request: pytest.FixtureRequest) -> None:
+    source = axe_of()
+    # The two with tests of their own are left out; every other one is looked at in one scheme, and in both at length.
+    paths = [one.PATH for one in PAGES if one.PATH not in ("/approvals", "/now")]
+    if os.environ.get("SUREHAND_LONG") != "1":
+        paths = paths[request.node.callspec.params["phone"] == "dark" :: 2]
+    for path in paths:
+        phone.goto(path)
+        expect(phone.get_by_role("heading", level=1)).to_be_visible()
+        assert violations(phone, source) == [], path
+        assert phone.evaluate("document.documentElement.scrollWidth") <= 390, path
 
 
 def test_everything_has_a_name_for_a_screen_reader_and_its_place(page: Page, live: LiveHost) -> None:
