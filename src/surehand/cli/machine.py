@@ -41,6 +41,11 @@ _DEPENDENCIES: Final = (
 )
 
 
+#: What the page of `surehand console` needs beside that.
+_CONSOLE: Final = ("jinja2", "starlette", "uvicorn")
+#: What of the daemon's own findings is not said here by another look.
+_TOLD: Final = frozenset({"journal", "approvers", "vault", "stop key"})
+
 _LEVEL_A: Final = (
     "Trust level A: it restrains agents that have Surehand's tools only; an agent with a shell of the same user can "
     "reach keys and sockets. `surehand setup level-b` separates the users."
@@ -60,7 +65,7 @@ def doctor() -> None:
     Exit code 3 where isolated desktops cannot work yet.
     """
     with out().working("looking around"):
-        facts = [*_installation(), _daemon(), *_policy(), *_desktops()]
+        facts = [*_installation(), _console(), _daemon(), *_policy(), *_health(), *_desktops()]
     blocked = [fact for fact in facts if fact["needed"] and not fact["ok"]]
     lines: list[Line] = []
     for fact in facts:
@@ -94,6 +99,23 @@ def _installation() -> list[dict[str, Any]]:
     return found
 
 
+def _console() -> dict[str, Any]:
+    missing = [name for name in _CONSOLE if _version(name) is None]
+    detail = f"lacks {', '.join(missing)}" if missing else "`surehand console` shows the page where people answer"
+    return _fact("console", ok=not missing, detail=detail, fix="pip install 'surehand[console]'")
+
+
+def _health() -> list[dict[str, Any]]:
+    """Return what the running daemon says of itself to an operator; nothing where none answers."""
+    try:
+        with Control() as control:
+            found = control.call("health").get("facts", ())
+    except SurehandError:
+        return []
+    told = [one for one in found if one["name"] in _TOLD]
+    return [_fact(one["name"], ok=one["ok"], detail=one["detail"], fix=one.get("fix")) for one in told]
+
+
 def _daemon() -> dict[str, Any]:
     try:
         with Control() as control:
@@ -107,7 +129,8 @@ def _daemon() -> dict[str, Any]:
     if paused:
         fix = f"surehand budgets renew {paused[0]}"
         return _fact("daemon", ok=False, detail=f"runs; {len(paused)} principals have used up their budget", fix=fix)
-    return _fact("daemon", ok=True, detail=f"runs, {len(who.get('sessions', ()))} sessions")
+    count = len(who.get("sessions", ()))
+    return _fact("daemon", ok=True, detail=f"runs, {count} {'session' if count == 1 else 'sessions'}")
 
 
 def _level() -> tuple[str, list[dict[str, Any]]]:

@@ -94,12 +94,14 @@ def level_b(
         _ask(lines)
     for step in open_steps:
         step.do()
+    lines = [f"  done  {step.says}" for step in steps] if yes else []
     if undo:
-        out().data({"undone": [one.says for one in open_steps], "kept": str(_STATE_DIR)}, lines)
+        value = {"undone": [one.says for one in open_steps], "kept": str(_STATE_DIR)}
+        out().data(value, [*lines, f"taken back; what is in {_STATE_DIR} stays"])
         return
     said = [
         f"start it, now and at each boot, as root: {plan.start}",
-        "then `surehand doctor` says whether level B holds",
+        f"then `surehand doctor` says, to {approver[0]}, whether level B holds",
     ]
     value = {"done": [one.says for one in open_steps], "config": str(plan.config), "start": str(plan.start)}
     out().data(value, [*lines, *said])

@@ -8,6 +8,7 @@ from __future__ import annotations
 from importlib import metadata
 from typing import Any
 
+from surehand.core.input import stop_key
 from surehand.runtime import params as p
 from surehand.runtime.parts import Parts
 from surehand.runtime.session import Session
@@ -15,7 +16,8 @@ from surehand.runtime.session import Session
 
 async def health(parts: Parts, _: Session, __: p.Nothing) -> dict[str, Any]:
     """Return facts, each `{name, ok, needed, detail, fix?}`, with what is wrong first."""
-    facts = [_daemon(parts), _journal(parts), _policy(parts), _keys(parts), _trust(parts), *_budgets(parts)]
+    facts = [_daemon(parts), _journal(parts), _policy(parts), _keys(parts), _trust(parts), _stop_key(parts)]
+    facts += [*_budgets(parts), *await _vault(parts)]
     facts += [
         _fact(str(one["name"]), ok=one["ok"], detail=one.get("detail", ""), fix=one.get("fix"), needed=one["needed"])
         for one in await parts.findings.get()
@@ -77,7 +79,7 @@ def _keys(parts: Parts) -> dict[str, Any]:
         ok=ok,
         detail=f"{_so_many(total, 'key')}, {len(behind)} of them behind a passphrase, "
         f"{_so_many(len(credentials), 'security key')}",
-        fix="make one that can approve what is consequential: surehand keys create --passphrase",
+        fix="make one that can approve what is consequential: surehand keys create NAME --passphrase",
     )
 
 
@@ -86,6 +88,29 @@ def _trust(parts: Parts) -> dict[str, Any]:
         return _fact("trust level", ok=True, detail="B: agents, daemon and approvers are separate users")
     detail = "A: an agent with a shell of this user can reach keys and sockets; Surehand restrains its tools only"
     return _fact("trust level", ok=True, detail=detail)
+
+
+def _stop_key(parts: Parts) -> dict[str, Any]:
+    presses = parts.config.stop_key
+    detail = f"{presses}, pressed where a person sits at a desktop, stops its agents"
+    if presses == stop_key.OFF:
+        detail = "none, by the configuration; `surehand halt` stops agents"
+    return _fact("stop key", ok=True, detail=detail)
+
+
+async def _vault(parts: Parts) -> list[dict[str, Any]]:
+    """Say whether secrets can be entered; nothing where this host keeps none."""
+    secrets = parts.gateway.secrets
+    if secrets is None:
+        return []
+    found = await secrets.listed()
+    vault = found["vault"]
+    if vault is None:
+        return [_fact("vault", ok=True, detail="none yet; `surehand secret set` makes one")]
+    if error := vault.get("error"):
+        return [_fact("vault", ok=False, detail=error["message"], fix=error.get("fix", "surehand secret list"))]
+    enrolled = sum(one["reference"].startswith("vault:") for one in found["secrets"])
+    return [_fact("vault", ok=True, detail=f"open, its key in: {vault['key']}; {_so_many(enrolled, 'secret')}")]
 
 
 def _budgets(parts: Parts) -> list[dict[str, Any]]:

@@ -618,6 +618,23 @@ def test_doctor_says_what_is_missing_how_to_fix_it_and_changes_nothing(
     assert not (tmp_path / "run").exists()
 
 
+def test_doctor_tells_what_the_daemon_says_of_itself_once(cli: Cli, desk: Desk) -> None:
+    vault = {"name": "vault", "ok": False, "needed": False, "detail": "the vault is locked", "fix": "unlock it"}
+    told = [
+        vault,
+        *({"name": name, "ok": True, "needed": True, "detail": "x"} for name in ("daemon", "policy", "Xvfb")),
+    ]
+    answers(desk, ps={"sessions": [{}]}, health={"facts": told}, policy={}, keys={})
+    envelope = cli("doctor", "--json").envelope
+    facts = (envelope.get("data") or envelope["error"]["details"])["facts"]
+    names = [fact["name"] for fact in facts]
+    assert {name: names.count(name) for name in ("vault", "daemon", "policy", "Xvfb", "console")} == dict.fromkeys(
+        ("vault", "daemon", "policy", "Xvfb", "console"), 1
+    )
+    assert "lack vault                    the vault is locked\n     fix: unlock it" in cli("doctor").out
+    assert "runs, 1 session\n" in cli("doctor").out
+
+
 def test_the_support_bundle_holds_no_content(
     desk: Desk, cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
