@@ -48,6 +48,16 @@ def test_a_key_that_is_held_and_repeats_is_one_press() -> None:
     assert not key.pressed(ESCAPE, 3_000)
 
 
+def test_one_press_too_many_at_the_beginning_loses_nothing() -> None:
+    key = watching("Escape Escape Pause")
+    for index in range(3):
+        assert not tap(key, ESCAPE, 1_000 + 100 * index)
+    assert tap(key, PAUSE, 1_300)
+    # What completed it once is not half of the next.
+    assert not tap(key, ESCAPE, 1_400)
+    assert not tap(key, PAUSE, 1_500)
+
+
 def test_one_press_of_a_single_key_is_enough() -> None:
     key = watching("Pause")
     assert not tap(key, ESCAPE, 1)

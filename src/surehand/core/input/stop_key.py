@@ -48,7 +48,8 @@ class StopKey:
     def __init__(self, keysyms: tuple[int, ...]) -> None:
         self._keysyms = keysyms
         self._codes: dict[int, set[int]] = {keysym: set() for keysym in keysyms}
-        self._done = 0
+        #: Keycodes of the latest presses, each soon after the one before.
+        self._latest: list[int] = []
         self._last_ms = 0
         self._down: set[int] = set()
 
@@ -65,24 +66,20 @@ class StopKey:
 
     def pressed(self, keycode: int, time_ms: int) -> bool:
         """Take a physical press; return whether it completes the sequence."""
-        if keycode in self._down:
+        if keycode in self._down or not self._keysyms:
             return False
         self._down.add(keycode)
         late = (time_ms - self._last_ms) & 0xFFFF_FFFF > limits.STOP_KEY_MS_MAX  # the server's clock wraps around
         self._last_ms = time_ms
-        if self._done and (late or not self._is(keycode, self._done)):
-            self._done = 0
-        if not self._is(keycode, self._done):
+        # The last presses count, however many came before: who strikes a key once too often must be heard as well.
+        self._latest = [*([] if late else self._latest), keycode][-len(self._keysyms) :]
+        if len(self._latest) < len(self._keysyms) or not all(
+            code in self._codes[keysym] for code, keysym in zip(self._latest, self._keysyms, strict=True)
+        ):
             return False
-        self._done += 1
-        if self._done < len(self._keysyms):
-            return False
-        self._done = 0
+        self._latest = []
         return True
 
     def released(self, keycode: int) -> None:
         """Take a physical release."""
         self._down.discard(keycode)
-
-    def _is(self, keycode: int, place: int) -> bool:
-        return place < len(self._keysyms) and keycode in self._codes[self._keysyms[place]]
