@@ -256,7 +256,8 @@ def standing_list() -> None:
         )
         for one in grants
     ]
-    out().data({"grants": grants}, table(("GRANT", "WHO", "APP", "ACTIONS", "RISK", "LEFT", "FOR"), rows))
+    lines = table(("GRANT", "WHO", "APP", "ACTIONS", "RISK", "LEFT", "FOR"), rows) if rows else ["no grant is in force"]
+    out().data({"grants": grants}, lines)
 
 
 def standing_grant(  # noqa: PLR0913 - each is an option of the command

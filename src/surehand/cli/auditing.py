@@ -135,7 +135,8 @@ def list_(
         )
         for one in found["operations"]
     ]
-    out().data(found, table(("CHANGED", "WHO", "EFFECT", "APP", "OUTCOME", "RULE", "OPERATION"), rows))
+    lines = table(("CHANGED", "WHO", "EFFECT", "APP", "OUTCOME", "RULE", "OPERATION"), rows)
+    out().data(found, lines if rows else ["no operation is like that"])
     if found["next"] is not None and not out().as_json:
         out().note(f"older ones: --before {found['next']}")
 

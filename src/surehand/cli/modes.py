@@ -43,6 +43,9 @@ def mode_set(
       surehand mode set deny
       surehand mode set risk-auto --confirm risk-auto
 
+    ask: a person answers each question. deny: each is refused. risk-auto: reversible changes that are assessed as low
+    risk need no person. full-access: only what is consequential, or in a sensitive place, needs one.
+
     Every daemon begins with ask. Raising the mode is refused while an operation is under way.
     """
     with Control() as control:

@@ -67,7 +67,11 @@ def ps() -> None:
     for title, key in (("in flight", "in_flight"), ("unresolved", "unresolved"), ("desktops", "desktops")):
         rows = found.get(key) or ()
         lines += ["", f"{title}: {len(rows)}"]
-        lines += ["  " + "  ".join(f"{name}={value}" for name, value in row.items()) for row in rows]
+        names = list(dict.fromkeys(name for row in rows for name in row))
+        if rows:
+            lines += table(
+                [name.upper().replace("_", " ") for name in names], [[row.get(n) for n in names] for row in rows]
+            )
     held = found.get("holds") or ()
     if held:
         lines += ["", ("bad", f"{len(held)} {'hold keeps' if len(held) == 1 else 'holds keep'} agents from acting")]

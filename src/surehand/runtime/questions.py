@@ -18,7 +18,7 @@ async def show(parts: Parts, _: Session, args: p.ApprovalName) -> dict[str, Any]
     found = parts.approvals.show(args.approval_id)
     if found is None:
         raise InvalidRequest(
-            "no question of this daemon's run has that id",
+            "there is no such question; those from before the daemon's start are in the journal",
             fix="list them with `surehand approvals list`",
             details={"id": args.approval_id},
         )

@@ -351,7 +351,7 @@ def test_operating(desk: Desk, cli: Cli) -> None:
     )  # fmt: skip
     shown = cli("ps").out
     assert "bot" in shown
-    assert "operation_id=o1" in shown
+    assert "unresolved: 1\nPRINCIPAL  OPERATION ID\nuid:7      o1\n" in shown
     assert cli("resolve", "o1", "happened").code == 0
     assert desk.named("resolve") == [{"principal": "uid:7", "operation_id": "o1", "verdict": "happened"}]
     assert cli("resolve", "o2", "happened", "--json").error["details"]["principals"] == []
