@@ -1,4 +1,4 @@
-"""How soon is a question on the console page, and how soon is the page there with ten thousand of them?
+"""How soon is a question on the console page, and how soon is a page there with ten thousand questions or operations?
 
 Run: `python benchmarks/console.py`. A real host, a real console process and the distribution's Chromium on one machine; times are from the
 question's record to the change in the page, by one clock, and the browser's own first paint.
@@ -6,6 +6,7 @@ question's record to the change in the page, by one clock, and the browser's own
 
 from __future__ import annotations
 
+import asyncio
 import statistics
 import sys
 import tempfile
@@ -13,6 +14,7 @@ import time
 from pathlib import Path
 
 from playwright.sync_api import Page, sync_playwright
+from reviewing import filled
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
@@ -24,6 +26,7 @@ from surehand.core.approval import ask
 from surehand.runtime.approvals import Question
 
 ROUNDS = 20
+OPERATIONS = 10_000
 SEEN = """
 (name) => new Promise((done) => {
   const look = () => document.body.innerText.includes(name) && (watcher.disconnect(), done(Date.now()));
@@ -75,8 +78,17 @@ def fill(live: LiveHost) -> None:
     live.do(put())
 
 
+async def journal(folder: Path) -> None:
+    """Have ten thousand operations in the journal, written by the path itself."""
+    world = await filled(folder, OPERATIONS)
+    await world.journal.close()
+
+
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
+        state = Path(folder) / "state"
+        state.mkdir(mode=0o700)
+        asyncio.run(journal(state))
         live = LiveHost(Path(folder))
         live.start()
         try:
@@ -88,6 +100,8 @@ def main() -> None:
                 page.wait_for_url("**/approvals")
                 seen = sorted(visible_after_ms(page, live))
                 empty = [painted_after_ms(page, "/approvals") for _ in range(5)]
+                timeline = [painted_after_ms(page, "/timeline") for _ in range(5)]
+                nowhere = [painted_after_ms(page, "/timeline?text=nowhere") for _ in range(5)]
                 fill(live)
                 full = [painted_after_ms(page, "/approvals") for _ in range(5)]
                 one = [painted_after_ms(page, "/approvals/many-09999") for _ in range(5)]
@@ -100,6 +114,8 @@ def main() -> None:
         ("first paint, nothing waits", empty),
         (f"first paint, {limits.APPROVALS_OPEN_MAX} questions wait", full),
         ("first paint, one of them", one),
+        (f"first paint, {OPERATIONS} operations", timeline),
+        ("first paint, a word that none of them has", nowhere),
     ):
         print(f"{name:42}{statistics.median(times):10.0f}{max(times):10.0f}")
 
