@@ -661,6 +661,27 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         7,
+        "no keys that copy are pressed while a field that holds a secret has the keyboard",
+        (
+            _SECRETS + "test_nothing_is_copied_while_a_field_that_holds_a_secret_has_the_keyboard",
+            "tests/unit/input/test_keys.py::test_chords_that_copy_are_known",
+        ),
+        Guard(_RUNTIME + "resolve.py", "if aim.window and copies_anything(request.action):", "if False:"),
+    ),
+    Claim(
+        7,
+        "a secret stops when its application moves the keyboard on",
+        ("tests/desktop/test_x11_keyboard.py::test_a_secret_stops_when_its_application_moves_the_keyboard_on",),
+        Guard("src/surehand/adapters/x11/delivery.py", "if index and line.attempt.secret is not None:", "if False:"),
+    ),
+    Claim(
+        7,
+        "what a client reads as a resource is bounded as what a tool tells",
+        ("tests/unit/mcp/test_resources.py::test_what_is_read_is_bounded_as_what_a_tool_tells",),
+        Guard(_MCP + "resources.py", "shown = projected(found, context.turn, self._key)", "shown = found"),
+    ),
+    Claim(
+        7,
         "a page whose origin nobody proves gets no secret",
         (_SECRETS + "test_a_page_whose_origin_nobody_proves_gets_no_secret",),
         Guard(
@@ -1134,12 +1155,6 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         1,
-        "a connection to the console page whose user the kernel cannot tell any more counts as nobody's",
-        ("tests/unit/console/test_peers.py::test_a_connection_whose_other_end_was_closed_is_nobodys",),
-        Guard(_CONSOLE + "peers.py", "return found if found.inode else None", "return found"),
-    ),
-    Claim(
-        1,
         "a browser that was left open is out of the console page after its idle time, whatever happens meanwhile",
         (_DOOR + "test_what_a_page_asks_by_itself_keeps_no_session_alive",),
         Guard(_CONSOLE + "door.py", 'looks = scope["path"] != EVENTS and not headers.all(BY_ITSELF)', "looks = True"),
@@ -1149,6 +1164,12 @@ CLAIMS: tuple[Claim, ...] = (
         "a stream of the console page tells nothing once its session is over",
         ("tests/unit/console/test_serving.py::test_a_stream_tells_nothing_once_its_session_is_over",),
         Guard(_CONSOLE + "events.py", "while shared.door.stands(who):", "while True:"),
+    ),
+    Claim(
+        1,
+        "a connection to the console page whose user the kernel cannot tell any more counts as nobody's",
+        ("tests/unit/console/test_peers.py::test_a_connection_whose_other_end_was_closed_is_nobodys",),
+        Guard(_CONSOLE + "peers.py", "return found if found.inode else None", "return found"),
     ),
     Claim(
         5,
@@ -1647,12 +1668,6 @@ CLAIMS: tuple[Claim, ...] = (
         ),
     ),
     Claim(
-        6,
-        "an evaluator's program is told nothing of the daemon but the question",
-        (_EVALUATOR + "test_the_question_comes_on_its_input_and_nothing_else_of_the_daemon",),
-        Guard("src/surehand/adapters/evaluator_program.py", "                env=_ENVIRONMENT,\n", ""),
-    ),
-    Claim(
         7,
         "output that must be asked about leaves only by a yes to a question that said so",
         (
@@ -1664,6 +1679,12 @@ CLAIMS: tuple[Claim, ...] = (
             'run.output_agreed = decision.obligations.release == "ask" and',
             "run.output_agreed =",
         ),
+    ),
+    Claim(
+        6,
+        "an evaluator's program is told nothing of the daemon but the question",
+        (_EVALUATOR + "test_the_question_comes_on_its_input_and_nothing_else_of_the_daemon",),
+        Guard("src/surehand/adapters/evaluator_program.py", "                env=_ENVIRONMENT,\n", ""),
     ),
     Claim(
         6,

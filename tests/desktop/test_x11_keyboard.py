@@ -22,6 +22,7 @@ from surehand.errors import (
 )
 from surehand.model.actions import Press, TypeText, Window
 from surehand.model.scene import LiveNode, Node
+from surehand.model.secrets import HeldSecret
 from tests.desktop.x11_actor_support import RecordingAttempt, Stage, Stop, stage
 from tests.desktop.x11_support import Display, Painter, display, end, until, until_async, window
 
@@ -219,6 +220,29 @@ async def test_text_stops_when_another_window_takes_the_keyboard(shared: Display
     await receiver.holds("secr")
     assert thief.text == ""
     assert not (await on.actor.physical_state())["held"]
+
+
+async def test_a_secret_stops_when_its_application_moves_the_keyboard_on(shared: Display, receive: Any) -> None:
+    reads = 0
+
+    async def read_live(_: str, __: Any) -> dict[str, LiveNode | None]:
+        nonlocal reads
+        reads += 1
+        states = frozenset({"focusable", "focused"} if reads <= 4 else {"focusable"})
+        node = Node(handle="pw", role="password", name="Password", states=states, secret=True)
+        return {"pw": LiveNode(node=node, parent="root")}
+
+    async with stage(shared, live_reader=read_live) as on:
+        receiver = await receive("gtk3")
+        assert (await on.actor.perform(RecordingAttempt(Window(op="focus"), receiver.entry))).status == "done"
+        action = TypeText(secret_ref="vault:mail")  # noqa: S106 - a name, not a secret
+        node = Node(handle="pw", role="password", name="Password", secret=True)
+        attempt = RecordingAttempt(action, receiver.entry, node=node, fence_handles=("pw",))
+        attempt.secret = HeldSecret(bytearray(b"secret words"))
+        done = await on.actor.perform(attempt)
+        assert (done.status, done.output["error"]["code"]) == ("unknown", "focus_required")
+        await receiver.holds("secr")
+        assert not (await on.actor.physical_state())["held"]
 
 
 async def test_text_is_refused_while_another_window_has_the_keyboard(on: Stage, receive: Any) -> None:

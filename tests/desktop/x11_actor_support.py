@@ -10,6 +10,7 @@ from surehand.adapters.x11.actor import X11Actor
 from surehand.adapters.x11.interruptions import X11Interruptions
 from surehand.adapters.x11.screen import X11Screen
 from surehand.model.decision import Permit
+from surehand.model.secrets import HeldSecret
 from tests.desktop.x11_support import Clock, Display, surface
 
 
@@ -31,7 +32,7 @@ class RecordingAttempt:
         self.fence_handles: tuple[str, ...] = fields.pop("fence_handles", ())
         self.point = fields.pop("point", None)
         self.path = fields.pop("path", ())
-        self.secret = None
+        self.secret: HeldSecret | None = None
         self.deadline_ms = 30_000
         self.refuse: Exception | None = fields.pop("refuse", None)
         self.before: Callable[[int], None] = fields.pop("before", lambda _: None)

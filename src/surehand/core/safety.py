@@ -16,10 +16,11 @@ from typing import Final, Literal
 
 import msgspec
 
+from surehand.core.input.keys import copies
 from surehand.core.policy.model import CONSEQUENTIAL
 from surehand.core.release import is_secret
 from surehand.errors import InvalidRequest, PolicyDenied, SecureSurface, UnsupportedAction
-from surehand.model.actions import TARGET_KINDS, Action, SelectText, kind_of, secret_of
+from surehand.model.actions import TARGET_KINDS, Action, Drag, Press, SelectText, kind_of, secret_of
 from surehand.model.decision import Decision, Facts, PolicyInput
 from surehand.model.record import Record, tag_of
 from surehand.model.scene import Node
@@ -73,19 +74,34 @@ def check_secret_use(action: Action, node: Node | None, fields: Iterable[SecretF
 
 
 def check_untold(action: Action, node: Node | None, *, known: bool) -> None:
-    """Refuse to select in a secret field: where its text ends tells how long it is, and what is selected can be copied.
+    """Refuse what takes the text of a secret field elsewhere: selecting (its end tells how long it is too), dragging.
 
     Args:
         action: What is to be done.
         node: Where.
         known: Whether the field was secret once, however its application shows it now.
     """
-    if isinstance(action, SelectText) and node is not None and (known or is_secret(node)):
-        raise SecureSurface(
-            "nothing is selected in a field that holds a secret",
-            gate="first_fence",
-            fix="set_value and type_text with clear replace what is in it",
-        )
+    if isinstance(action, SelectText | Drag) and node is not None and (known or is_secret(node)):
+        raise _kept_there()
+
+
+def copies_anything(action: Action) -> bool:
+    """Say whether keys are pressed that copy what is selected where the keyboard is."""
+    return isinstance(action, Press) and any(copies(chord) for chord in action.chords)
+
+
+def check_not_copied(nodes: Iterable[Node]) -> None:
+    """Refuse to press keys that copy while a secret field of the window has the keyboard, whatever is aimed at."""
+    if any("focused" in node.states and is_secret(node) for node in nodes):
+        raise _kept_there()
+
+
+def _kept_there() -> SecureSurface:
+    return SecureSurface(
+        "nothing is selected in a field that holds a secret, nor copied or dragged out of it",
+        gate="first_fence",
+        fix="set_value and type_text with clear replace what is in it",
+    )
 
 
 def check_host_facts(facts: Facts, *, isolation: str, trust_level: str) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from surehand.core.safety import check_secret_use, check_untold
+from surehand.core.safety import check_not_copied, check_secret_use, check_untold, copies_anything
 from surehand.core.scene.fence import (
     behind_modal,
     blocking_modal,
@@ -169,6 +169,8 @@ class Resolver:
         if aim.node is not None and aim.surface is not None:
             known = desk_of(session).secret_fields.knows(aim.surface, aim.node.handle)
             check_untold(request.action, aim.node, known=known)
+        if aim.window and copies_anything(request.action):
+            check_not_copied((await self._scenes.observe(session, aim.window, hand_out=False, places=False)).tree.nodes)
         if isinstance(request.action, Drag):
             rest = tuple(self._stop(session, step) for step in (*request.action.path, request.action.to))
             _check_one_application(aim, rest)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from surehand import limits
 from surehand.core.input import tables
-from surehand.core.input.keys import CLICK_MODIFIERS, character_of, keysym_of, parse_chord
+from surehand.core.input.keys import CLICK_MODIFIERS, character_of, copies, keysym_of, parse_chord
 from surehand.errors import InvalidRequest, TooLarge
 
 X = tables.x_names()
@@ -100,3 +100,16 @@ def test_dead_and_plain_keys_write_nothing() -> None:
 
 def test_every_click_modifier_is_a_modifier_key() -> None:
     assert {parse_chord(name).modifiers[0].keysym for name in CLICK_MODIFIERS} == set(CLICK_MODIFIERS.values())
+
+
+@pytest.mark.parametrize(
+    ("chord", "answer"),
+    [
+        *((one, True) for one in ("ctrl+c", "Control+X", "ctrl+shift+c", "ctrl+Insert", "super+c", "shift+Delete",
+                                  "XF86Copy", "Ctrl+KeyC", "ctrl+U0063", "ctrl+с", "meta+x", "ctrl+KP_Insert")),
+        *((one, False) for one in ("c", "shift+c", "ctrl+a", "ctrl+v", "shift+Insert", "Delete", "ctrl+Delete",
+                                   "Return", "shift", "с", "no such key")),
+    ],
+)  # fmt: skip
+def test_chords_that_copy_are_known(chord, answer):
+    assert copies(chord) is answer

@@ -15,10 +15,11 @@ from surehand.canonical import encode_record
 from surehand.core.policy.evaluate import is_interpreter
 from surehand.core.scene.fence import reference
 from surehand.errors import AuthorityDenied, Conflict, InvalidRequest, SurehandError, Unavailable
-from surehand.model.actions import SelectText, SetValue, TypeText
+from surehand.model.actions import Press, SelectText, SetValue, TypeText
 from surehand.model.request import Request
 from surehand.model.scene import Node
 from surehand.model.secrets import EnvSecret, HeldSecret, SecretBinding, SecretField
+from surehand.model.targets import SurfaceTarget
 from surehand.model.verification import ValueIs
 from surehand.ports import Dispatched
 from surehand.runtime.attempt import StopInput
@@ -247,6 +248,24 @@ async def test_nothing_is_selected_in_a_field_that_holds_a_secret(world):
     ]
     assert [reply.error["code"] for reply in asked] == ["secure_surface"] * 3
     assert (await world.act("other", "name", action=SelectText(start=0, length=1))).error["code"] != "secure_surface"
+
+
+async def test_nothing_is_copied_while_a_field_that_holds_a_secret_has_the_keyboard(world):
+    await world.enrol(fields=(SecretField(role="text", name="Code"),))
+    await world.enter("there", handle="code")
+    window = SurfaceTarget(ref=world.app.surface.surface_id)
+    copy, other = Press(chords=("ctrl+a", "ctrl+c")), Press(chords=("ctrl+a",))
+    for handle, refused in (("code", True), ("pw", True), ("name", False)):
+        states = world.app.nodes[handle].states
+        world.app.change(handle, states=states | {"focused"})
+        aims = [await world.ref(handle), await world.ref("save"), window]
+        for number, target in enumerate(aims):
+            for action in (copy, other):
+                reply = await world.act(f"{handle}{number}{len(action.chords)}", target=target, action=action)
+                # Nobody presses keys here, so what is not refused for the secret is refused for that.
+                expected = "secure_surface" if refused and action is copy else "unsupported_action"
+                assert reply.error["code"] == expected, (handle, target)
+        world.app.change(handle, states=states)
 
 
 @pytest.mark.parametrize("stopped", [False, True])
@@ -517,6 +536,4 @@ async def test_without_a_keyring_a_vault_that_has_its_key_there_says_so(world):
 
 
 def _request(reference: str) -> Request:
-    from surehand.model.targets import SurfaceTarget
-
     return Request(operation_id="x", action=TypeText(secret_ref=reference), target=SurfaceTarget(ref="w1"))

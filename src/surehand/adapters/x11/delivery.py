@@ -126,7 +126,7 @@ class Delivery:
         """Send the units in order, each checked.
 
         With `pointer` each one only after the server passed the last on, with `paced` also after the application took
-        it in.
+        it in. Those of a secret only after that, and after `read_live` found the element as it has to be.
 
         Returns:
             `done` when the application took everything in, `sent` when it did not in time, `unknown` when a check
@@ -139,7 +139,7 @@ class Delivery:
             try:
                 # Read in turn, and before the server is grabbed: an application may need the server to answer.
                 line = _Line(attempt, await read_live())
-                return await self._deliver(line, window, units, route, pointer=pointer, paced=paced)
+                return await self._deliver(line, window, read_live, units, route, pointer=pointer, paced=paced)
             finally:
                 await asyncio.shield(self._let_go())
 
@@ -207,6 +207,7 @@ class Delivery:
         self,
         line: _Line,
         window: WindowInfo,
+        read_live: ReadLive,
         units: Sequence[Unit],
         route: str,
         *,
@@ -217,6 +218,8 @@ class Delivery:
         for index, unit in enumerate(units):
             line.attempt.checkpoint(index)
             try:
+                if index and line.attempt.secret is not None:
+                    await self._look_again(window, read_live)
                 await self._one(line, window, unit)
             except SurehandError as error:
                 if not line.crossed:
@@ -236,6 +239,16 @@ class Delivery:
             self._reading.pop(window.id, None)
         output = {"delivered": len(units), "units": len(units)}
         return Dispatched(status="done" if taken else "sent", route=route, output=output)
+
+    async def _look_again(self, window: WindowInfo, read_live: ReadLive) -> None:
+        """Ask before more of a secret goes out: an application may move the keyboard on as it reads what came so far.
+
+        Raises:
+            SurehandError: the keyboard is elsewhere, or nobody knows.
+        """
+        if not await self._acknowledgements.wait(window, limits.APP_CALL_MS_MAX):
+            raise Timeout("the application has not read the keys it was sent", fix="wait until it answers")
+        await read_live()
 
     async def _one(self, line: _Line, window: WindowInfo, unit: Unit) -> None:
         def job(server: XServer) -> bool:

@@ -19,7 +19,7 @@ import msgspec
 
 from surehand import limits
 from surehand.core.input import tables
-from surehand.errors import InvalidRequest, TooLarge
+from surehand.errors import InvalidRequest, SurehandError, TooLarge
 from surehand.model.actions import Modifier
 
 _UNICODE_KEYSYM: Final = 0x0100_0000
@@ -34,6 +34,11 @@ MODIFIER_KEYSYMS: Final = frozenset(
     for side in "LR"
 ) | frozenset(tables.x_names()[name] for name in ("ISO_Level3_Shift", "ISO_Level5_Shift", "Mode_switch"))
 _SHIFTS: Final = frozenset(tables.x_names()[name] for name in ("Shift_L", "Shift_R"))
+
+#: Keys that copy or cut what is selected: by themselves, with a modifier beyond shift, with shift alone.
+_COPY_KEYS: Final = frozenset(tables.x_names()[name] for name in ("XF86Copy", "XF86Cut"))
+_COPY_WITH_CONTROL: Final = frozenset(map(ord, "cxCX")) | {tables.x_names()[name] for name in ("Insert", "KP_Insert")}
+_CUT_WITH_SHIFT: Final = frozenset(tables.x_names()[name] for name in ("Delete", "KP_Delete"))
 
 #: The keys of the modifiers that a click may carry.
 CLICK_MODIFIERS: Final[dict[Modifier, int]] = {
@@ -103,6 +108,21 @@ def parse_chord(text: str) -> Chord:
     if len({key.keysym for key in everything}) != len(everything):
         raise InvalidRequest("a chord names a key twice")
     return Chord(modifiers, tuple(others))
+
+
+def copies(text: str) -> bool:
+    """Say whether a chord copies or cuts in any usual application; a letter of another script may be on the key."""
+    try:
+        chord = parse_chord(text)
+    except SurehandError:
+        return False  # it is refused for what it is
+    keys = {key.keysym for key in chord.keys}
+    if not keys.isdisjoint(_COPY_KEYS):
+        return True
+    if all(key.keysym in _SHIFTS for key in chord.modifiers):
+        return bool(chord.modifiers) and not keys.isdisjoint(_CUT_WITH_SHIFT)
+    letters = (character_of(keysym) or "" for keysym in keys)
+    return not keys.isdisjoint(_COPY_WITH_CONTROL) or any(one.isalpha() and not one.isascii() for one in letters)
 
 
 def _parts(text: str) -> list[str]:
