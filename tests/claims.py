@@ -62,6 +62,7 @@ _HTTP = "tests/unit/mcp/test_http.py::"
 _CONTENTS = "tests/unit/runtime/test_contents.py::"
 _COVERING = "tests/unit/runtime/test_covering.py::"
 _SHOTS = "tests/unit/runtime/test_shots.py::"
+_PERMIT = "tests/unit/core/test_permit.py::"
 _WITHHELD = "tests/unit/runtime/test_withheld.py::"
 _CROPS = "tests/unit/runtime/test_crops.py::"
 _OBEYED = "tests/unit/risk/test_injections.py::"
@@ -700,7 +701,7 @@ CLAIMS: tuple[Claim, ...] = (
         7,
         "nothing is selected in a field that holds a secret",
         (_SECRETS + "test_nothing_is_selected_in_a_field_that_holds_a_secret",),
-        Guard(_CORE + "safety.py", "isinstance(action, SelectText) and node is not None", "False and node is not None"),
+        Guard(_CORE + "safety.py", "isinstance(action, SelectText | Drag) and node is not None", "False"),
     ),
     Claim(
         1,
@@ -1666,6 +1667,79 @@ CLAIMS: tuple[Claim, ...] = (
             '        return self.risk_level == "low" and self.recommended_decision == "allow"\n',
             "        return True\n",
         ),
+    ),
+    Claim(
+        1,
+        "an answer of which anything changed after it was signed is none",
+        ("tests/unit/core/test_approval.py::TestAnswers::test_an_answer_changed_after_signing_is_refused",),
+        Guard(
+            _CORE + "approval.py",
+            "        or not verify(bytes.fromhex(approver.public_key), answer_message(answer), signature_bytes(answer.signature))\n",
+            "",
+        ),
+    ),
+    Claim(
+        1,
+        "what an approver reads holds nothing that acts without showing",
+        (
+            "tests/unit/core/test_approval.py::TestWhatIsSeen::test_nothing_acts_without_showing_and_a_look_alike_stays_apart",
+        ),
+        Guard(
+            _CORE + "approval.py",
+            '    if category in _UNSEEN or character in _BLANK or (category == "Zs" and character != " "):\n',
+            "    if False:\n",
+        ),
+    ),
+    Claim(
+        1,
+        "policy is asked again after a yes, and may still say no",
+        (_GATEWAY + "test_policy_is_asked_again_after_an_approval_and_may_still_say_no",),
+        Guard(
+            _RUNTIME + "gateway.py",
+            "            decision = await self._decide(run, approved=True)\n",
+            '            decision = msgspec.structs.replace(decision, outcome="allow")\n',
+        ),
+    ),
+    Claim(
+        1,
+        "a permit that was not minted here, or of which one bit changed, is none",
+        (
+            _PERMIT + "test_one_flipped_bit_of_the_mac_is_refused",
+            _PERMIT + "test_a_permit_of_another_key_is_refused",
+        ),
+        Guard(_CORE + "permit.py", "    if not hmac.compare_digest(mac, permit.mac):\n", "    if False:\n"),
+    ),
+    Claim(
+        1,
+        "a permit is for one request, decision, set of obligations and session",
+        (_PERMIT + "test_a_permit_for_something_else_is_refused",),
+        Guard(
+            _CORE + "permit.py",
+            "    if (permit.request_hash, permit.decision_id, permit.obligations_hash, permit.session) != expected:\n",
+            "    if False:\n",
+        ),
+    ),
+    Claim(
+        1,
+        "a permit lives thirty seconds and not a millisecond more",
+        (_PERMIT + "test_a_fresh_permit_holds_for_thirty_seconds_and_not_one_millisecond_more",),
+        Guard(_CORE + "permit.py", "    if not 0 < left_ms <= limits.PERMIT_MS:\n", "    if False:\n"),
+    ),
+    Claim(
+        1,
+        "a policy that is configured against itself stops the start",
+        ("tests/unit/policy/test_policies.py::test_a_configuration_that_names_no_policy_it_could_mean_is_refused",),
+        Guard(
+            _RUNTIME + "config.py",
+            '        if self.engine == "opa" and self.file is not None:\n',
+            "        if False:\n",
+        ),
+    ),
+    Claim(
+        7,
+        "output that must be asked about is withheld whole where nobody agreed",
+        ("tests/unit/core/test_release.py::test_output_that_must_be_asked_about_is_withheld_whole",),
+        Guard(_CORE + "release.py", '    if obligations.release == "ask" and not agreed:\n', "    if False:\n"),
     ),
     Claim(
         7,
