@@ -18,6 +18,7 @@ from typing import Any, Final
 from surehand.adapters.atspi.acting import AtspiActor
 from surehand.adapters.atspi.identity import identify
 from surehand.adapters.atspi.observer import AtspiObserver
+from surehand.adapters.atspi.touching import refuse_covered
 from surehand.adapters.journal_sqlite import SqliteJournal
 from surehand.adapters.process import ProcessActor, application_of, missing
 from surehand.adapters.secrets_vault import VaultFile
@@ -397,7 +398,8 @@ async def open_desk(record: DesktopRecord, clock: Clock, config: Config = _DEFAU
         return desk
     guard = Guard(record.display, record.xauthority)
     await guard.start()
-    pointer = X11Actor(screen, guard.note, live_reader=live, interruptions=interruptions)
+    uncovered = functools.partial(refuse_covered, observer)
+    pointer = X11Actor(screen, guard.note, live_reader=live, interruptions=interruptions, uncovered=uncovered)
     await pointer.open()
 
     async def launch(argv: Sequence[str]) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from surehand.core.scene.covering import covering
 from surehand.core.scene.tree import index_of
 from surehand.errors import CaptureUnavailable
 from surehand.model.scene import Scene
@@ -70,6 +71,8 @@ async def at(parts: Parts, session: Session, args: p.At) -> dict[str, Any]:
 def _pressed(scene: Scene, index: int, place: tuple[int, int]) -> tuple[int, bool]:
     """Return what a click at the place presses: the element, or what it is the face of; and whether that is certain."""
     at_first = index
+    if covering(scene.tree, index, place) is not None:
+        return at_first, False  # a click reaches what is on top, whatever that is
     while index > 0:
         node = scene.tree.nodes[index]
         if node.role in PRESSABLE and "invoke" in node.capabilities:

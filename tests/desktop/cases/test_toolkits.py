@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 import pytest_asyncio
@@ -18,7 +19,7 @@ from surehand.adapters.atspi.transport import Variant, connect
 from surehand.model.actions import Click, Invoke, TypeText
 from surehand.testing.desktop import IsolatedDesktop, LaunchedApp
 from surehand.testing.fixture_app import TOOLKITS, FixtureApp, Toolkit
-from tests.desktop.cases.kit import Hand, On, named, window_of
+from tests.desktop.cases.kit import Hand, On, named, until_so, window_of
 from tests.desktop.cases.test_places import point
 
 pytestmark = [pytest.mark.desktop, pytest.mark.asyncio(loop_scope="module")]
@@ -154,6 +155,7 @@ _SCRIPT = "<script>document.querySelector('button').onclick = () => { document.t
 #: Chromium calls what a click does by another name on each of these, and lists all of them alike.
 _CONTROLS = """<title>Own page</title><button disabled>Not now</button><button>Press me</button>
 <button aria-haspopup=menu>Menu</button><a href="#x">Link</a><div role=button tabindex=0>Made up</div>
+<p style="position: relative"><button>Veiled</button><span style="position: absolute; inset: 0" onclick=""></span></p>
 <script>onclick = event => { document.title = 'It was ' + event.target.textContent }</script>"""
 
 
@@ -227,8 +229,16 @@ async def test_c40_a_chromium_with_a_tree_is_read_and_pressed(hand: Hand, deskto
         assert (await hand.act({"kind": "window", "op": "focus"}, window_of(surface)))["status"] == "succeeded"
         for action in (Invoke(), Click()):
             for name, role in (("Press me", "button"), ("Menu", "button"), ("Link", "link"), ("Made up", "button")):
-                (found,) = await hand.find(surface, named(name), {"role": role})
-                expected = {"kind": "title", "contains": f"It was {name}"}
-                reply = await hand.act(action, found, verification=expected)
+                reply = await until_so(lambda pressed=(action, name, role): _press(hand, surface, *pressed), name)
                 assert reply["status"] == "succeeded", (name, reply)
                 assert reply["terminal"]["receipt"]["effect"] == "verified", (name, reply)
+        (veiled,) = await hand.find(surface, named("Veiled"), {"role": "button"})
+        reply = await hand.act(Click(), veiled)  # case C30
+        assert (reply["status"], reply["error"]["details"]) == ("refused", {"what": "covered"}), reply
+
+
+async def _press(hand: Hand, surface: str, action: Invoke | Click, name: str, role: str) -> dict[str, Any] | None:
+    """Return what came of a press; None while the title that the last one changed is on its way to the window."""
+    (found,) = await hand.find(surface, named(name), {"role": role})
+    reply = await hand.act(action, found, verification={"kind": "title", "contains": f"It was {name}"})
+    return None if (reply.get("error") or {}).get("code") == "window_not_found" else reply

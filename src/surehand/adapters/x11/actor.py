@@ -67,6 +67,8 @@ _POPUP_ROLES: Final = frozenset(
 
 #: Reads the live state of a surface's elements past every cache; injected, because only accessibility can.
 LiveReader = Callable[[str, Sequence[str]], Awaitable[Mapping[str, LiveNode | None]]]
+#: Refuses an element of whose own window something else lies on it; injected for the same reason.
+Uncovered = Callable[[Attempt], Awaitable[None]]
 Place = tuple[int, int]
 
 
@@ -78,6 +80,7 @@ class X11Actor:
         note: Takes the guard's notes, such as `Guard.note`; raises when there is no guard.
         live_reader: Reads the fence handles of element targets; without it `enter` gets nothing to compare.
         interruptions: When given, held buttons are released at the person's first input.
+        uncovered: Refuses to press an element on which something of its own window lies.
     """
 
     backend = "x11"
@@ -88,8 +91,10 @@ class X11Actor:
         note: Note,
         live_reader: LiveReader | None = None,
         interruptions: X11Interruptions | None = None,
+        uncovered: Uncovered | None = None,
     ) -> None:
         self._screen = screen
+        self._uncovered = uncovered
         self._live_reader = live_reader
         self._interruptions = interruptions
         self._delivery = Delivery(screen.display, screen.xauthority, note)
@@ -333,6 +338,8 @@ class X11Actor:
         return await self._live_reader(attempt.surface.surface_id, attempt.fence_handles)
 
     async def _live_in_place(self, attempt: Attempt) -> Live:
+        if self._uncovered is not None and isinstance(attempt.action, Click | Hold | Drag):
+            await self._uncovered(attempt)
         live = await self._live(attempt)
         _refuse_moved(attempt, live)
         return live
