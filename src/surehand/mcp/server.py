@@ -100,14 +100,17 @@ def build(sessions: Sessions, tools: tuple[Tool, ...], version: str) -> Server[A
             tool = find_tool(tools, params.name)
             arguments = dict(params.arguments or {})
             token = token_of(arguments, request.meta) if sessions.carried(request) else None
-            if token is None and (before := asked_before(params)) is not None:
-                token = before.session
+            before = asked_before(params)
+            # A client that was asked before its first answer was not told of its session yet.
+            unheard = token is None and before is not None and before.session is not None
+            token = before.session if before is not None and token is None else token
             turn = turn_of(request.meta)
             async with sessions.use(request, token) as found, _reporting(request, tool) as progress:
                 context = found.context.for_call(request.request_id if found.ids_once else None, progress)
                 answer = await Asking(request, context, tool, arguments).answer(params, found.token)
                 if not isinstance(answer, Answer):
                     return answer
+                found.fresh = found.fresh or unheard
                 context.turn.begin(turn, time.monotonic_ns() // 1_000_000)
                 return result(projected(answer, context.turn, key), found)
         except UsageError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 from collections.abc import AsyncIterator
@@ -205,3 +206,26 @@ async def test_a_state_that_comes_again_is_a_replay_and_does_nothing_more() -> N
             assert (found.structured_content or {}).get("replayed") is replayed
         assert len(world.app.effects) == 1
         assert await hows(world) == ["client_asserted"]
+
+
+@pytest.mark.parametrize(("takes_ms", "status"), [(0, "succeeded"), (None, "approval_required")])
+async def test_a_form_waits_so_long_and_no_longer(
+    monkeypatch: pytest.MonkeyPatch, takes_ms: int | None, status: str
+) -> None:
+    monkeypatch.setattr(limits, "MCP_FORM_MS_MAX", 10_000 if takes_ms is not None else 50)
+    gone = asyncio.Event()
+
+    class Slow(Person):
+        async def __call__(self, context: Any, params: Any) -> types.ElicitResult:
+            if takes_ms is None:
+                await gone.wait()
+            return await super().__call__(context, params)
+
+    async with client_of(Slow(content=YES), "legacy") as (client, world):
+        found = await client.call_tool("invoke", SAVE)
+        assert (found.structured_content or {})["status"] == status
+        assert bool(world.approvals.pending()) is (takes_ms is None)
+        # What is answered too late is heard by nobody.
+        gone.set()
+        assert (await client.call_tool("list_windows", {})).is_error is False
+        assert len(world.app.effects) == (0 if takes_ms is None else 1)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import httpx2
+import mcp_types as types
 import pytest
 import pytest_asyncio
 from mcp import Client
@@ -26,7 +27,7 @@ from surehand.mcp.http import token_file, where
 from surehand.mcp.sessions import META_KEY, Many
 from surehand.tools.catalog import UsageError
 from tests.unit.client.conftest import until
-from tests.unit.daemon.fakes import FakeHost, forever
+from tests.unit.daemon.fakes import FakeChannel, FakeHost, forever
 from tests.unit.mcp.conftest import LATEST_WITH_HANDSHAKE, STATELESS, SUREHAND, HostOfNow, calling, initialize
 
 INVOKE = {"target": {"role": "button", "name": "Save"}}
@@ -56,10 +57,10 @@ class Served(NamedTuple):
         return {name: value for name, value in found.items() if value}
 
     @contextlib.asynccontextmanager
-    async def client(self, mode: str = "legacy") -> AsyncIterator[Client]:
+    async def client(self, mode: str = "legacy", **more: Any) -> AsyncIterator[Client]:
         async with (
             httpx2.AsyncClient(headers={"authorization": f"Bearer {self.token}"}, timeout=30) as http,
-            Client(streamable_http_client(self.url, http_client=http), mode=mode) as client,
+            Client(streamable_http_client(self.url, http_client=http), mode=mode, **more) as client,
         ):
             yield client
 
@@ -372,3 +373,52 @@ async def test_a_port_that_is_taken_and_a_token_without_http_are_said(host: Fake
         other = await asyncio.create_subprocess_exec(SUREHAND, "mcp", *options, stderr=asyncio.subprocess.PIPE)
         _, said = await other.communicate()
         assert (other.returncode, b"Traceback" in said) == (code, False), said
+
+
+@pytest.mark.parametrize("mode", ["legacy", STATELESS])
+async def test_a_question_reaches_the_clients_person_and_the_answer_its_session(
+    server: Served, host: FakeHost, mode: str
+) -> None:
+    """What counts is the daemon's (`tests/unit/runtime/test_asserted.py`); here is the way there and back."""
+    said: list[dict[str, Any]] = []
+
+    async def act(channel: FakeChannel, params: dict[str, Any], *_: Any) -> dict[str, Any]:
+        operation_id = params["request"]["operation_id"]
+        if not said:
+            return {
+                "operation_id": operation_id,
+                "status": "approval_required",
+                "approval": {"approval_id": f"of-{channel.session}"},
+            }
+        receipt = {"effect": "executed_unverified", "warnings": ["client_asserted"]}
+        return {
+            "operation_id": operation_id,
+            "status": "succeeded",
+            "terminal": {"kind": "succeeded", "receipt": receipt},
+        }
+
+    async def form(*_: Any) -> dict[str, Any]:
+        return {"text": "element: button Save", "presentation_hash": "a" * 64, "expires_in_ms": 60_000}
+
+    async def assertion(channel: FakeChannel, params: dict[str, Any], *_: Any) -> dict[str, Any]:
+        assert params["approval_id"] == f"of-{channel.session}"
+        said.append(params)
+        return {"approval_id": params["approval_id"], "state": "approved"}
+
+    async def person(_: Any, params: Any) -> types.ElicitResult:
+        assert params.message.endswith("element: button Save")
+        return types.ElicitResult(action="accept", content={"answer": "approve"})
+
+    host.script.update({"act": act, "approval.form": form, "approval.assert": assertion})
+    info = types.Implementation(name="desk", version="1")
+    async with server.client(mode, client_info=info, elicitation_callback=person) as client:
+        found = await client.call_tool("invoke", {**INVOKE, "window": "w1", "change": "none"})
+    assert (found.structured_content or {})["status"] == "succeeded"
+    # It had not been told of its session before.
+    assert ("session" in (found.structured_content or {})) is (mode == STATELESS)
+    presented = [params["request"]["operation_id"] for method, params in host.calls if method == "act"]
+    assert len(presented) == 2
+    assert len(set(presented)) == 1
+    (answer,) = said
+    assert (answer["client"], answer["answer"], answer["presentation_hash"]) == ("desk", "approve", "a" * 64)
+    assert len({channel.session for channel in host.opened}) == 1
