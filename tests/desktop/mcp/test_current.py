@@ -71,3 +71,11 @@ async def test_a_paired_desktop_is_read_and_what_would_change_it_is_asked_in_the
     assert app.presses("counter") == ["Count"]
     assert app.presses("pay") == []
     assert "element: button Count" in asked[0].splitlines()
+    paired.stop()
+    paired.verify()
+    (events,) = [found for found in (await paired.operations()).values() if any("approved" in one for one, _ in found)]
+    facts = dict(events)
+    assert facts["operation.approved.v1"]["how"] == "client_asserted"
+    assert facts["operation.approved.v1"]["approver"] == "client:desk"
+    (end,) = [payload for kind, payload in events if kind.startswith("operation.terminal")]
+    assert end["receipt"]["warnings"] == ["client_asserted"]
