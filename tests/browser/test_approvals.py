@@ -258,7 +258,11 @@ def test_keys_find_open_and_answer_a_question_and_no_single_key_does(page: Page,
     page.keyboard.press("Enter")
     page.wait_for_url(f"**/approvals/{second.approval_id}")
     stood(page)
+    page.keyboard.press("d")
+    expect(page.get_by_text("Enter denies.")).to_be_visible()
+    page.keyboard.press("Escape")
     page.keyboard.press("a")
+    expect(page.get_by_text("Enter approves.")).to_be_visible()
     expect(page.get_by_label("Passphrase")).to_be_focused()
     page.keyboard.type(PASSPHRASE)
     assert live.stands(second) == "pending"

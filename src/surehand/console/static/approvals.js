@@ -36,7 +36,15 @@
     const field = document.getElementById("passphrase");
     const next = field && !field.closest("[hidden]") && !field.value ? field : button;
     next.focus();
-    document.getElementById("answering").dataset.wanted = answer;
+    form.dataset.wanted = answer;
+    say();
+  }
+
+  function say() {
+    // Who types a passphrase sees what Enter will do with it.
+    const words = { approve: "Enter approves.", deny: "Enter denies.", while: "Enter approves for a while." };
+    const place = document.getElementById("pointed");
+    if (place) place.textContent = words[wanted];
   }
 
   function move(step) {
@@ -96,6 +104,7 @@
       select.addEventListener("change", fit);
       fit();
     }
+    say();
     // After an answer that was refused one goes on where one was; nothing is answered by it.
     if (document.getElementById("problem")) point(form.dataset.wanted || wanted);
   }
