@@ -1693,7 +1693,7 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         1,
         "policy is asked again after a yes, and may still say no",
-        (_GATEWAY + "test_policy_is_asked_again_after_an_approval_and_may_still_say_no",),
+        (_GATEWAY + "test_a_no_that_policy_says_only_after_the_yes_holds",),
         Guard(
             _RUNTIME + "gateway.py",
             "            decision = await self._decide(run, approved=True)\n",

@@ -11,6 +11,7 @@ from surehand import limits
 from surehand.core.authority import Ceiling
 from surehand.errors import InvalidRequest, Unavailable
 from surehand.model.actions import Invoke, SetValue, Toggle
+from surehand.model.decision import Decision, PolicyInput
 from surehand.model.outcome import UNKNOWN_STATEMENT
 from surehand.model.query import Filter, Query, TextMatch
 from surehand.model.scene import LiveNode, Node, Surface
@@ -519,6 +520,21 @@ async def test_policy_is_asked_again_after_an_approval_and_may_still_say_no() ->
     (pending,) = world.approvals.pending()
     await world.answer(pending)
     world.authority._policy = World(policy=DENY_SAVE).authority.policy
+    assert (await world.act("op")).error["code"] == "policy_denied"
+    assert world.app.effects == []
+
+
+async def test_a_no_that_policy_says_only_after_the_yes_holds() -> None:
+    world = World(policy=ASK)
+    await world.act("op")
+    await world.answer(world.approvals.pending()[0])
+    decide = world.authority.decide
+
+    async def deciding(document: PolicyInput, decision_id: str) -> Decision:
+        found = await decide(document, decision_id)
+        return msgspec.structs.replace(found, outcome="deny") if document.approved else found
+
+    world.authority.decide = deciding  # type: ignore[method-assign]
     assert (await world.act("op")).error["code"] == "policy_denied"
     assert world.app.effects == []
 

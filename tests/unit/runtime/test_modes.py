@@ -158,6 +158,14 @@ async def test_an_evaluator_that_agrees_is_on_record_and_was_told_the_screen_apa
     assert "Save" not in str({**evaluator.asked[0]["facts"], "observed": None})
 
 
+async def test_an_evaluator_is_told_no_text_of_the_request() -> None:
+    world = world_in("risk-auto")
+    evaluator = reviews(world).evaluator = Says(LOW)
+    await world.act("op", "name", action=SetValue(value="correct horse battery"))
+    assert len(evaluator.asked) == 1
+    assert "correct horse" not in str(evaluator.asked)
+
+
 @pytest.mark.parametrize("handle", ["pay", "none"])
 async def test_an_evaluator_is_not_asked_about_what_it_could_not_answer(handle: str) -> None:
     world = world_in("risk-auto")
