@@ -706,7 +706,10 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         1,
         "a yes to a secret is none to the one that takes its place",
-        (_SECRETS + "test_a_yes_to_a_secret_is_none_to_the_one_that_takes_its_place",),
+        (
+            _SECRETS + "test_a_yes_to_a_secret_is_none_to_the_one_that_takes_its_place",
+            _SECRETS + "test_a_yes_to_a_plan_that_enters_a_secret_is_none_to_the_one_that_takes_its_place",
+        ),
         Guard(_CORE + "policy/proof.py", "if not found.changed_at_ms:", "if True:"),
     ),
     Claim(

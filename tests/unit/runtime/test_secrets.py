@@ -16,6 +16,7 @@ from surehand.core.policy.evaluate import is_interpreter
 from surehand.core.scene.fence import reference
 from surehand.errors import AuthorityDenied, Conflict, InvalidRequest, SurehandError, Unavailable
 from surehand.model.actions import Press, SelectText, SetValue, TypeText
+from surehand.model.record import to_value
 from surehand.model.request import Request
 from surehand.model.scene import Node
 from surehand.model.secrets import EnvSecret, HeldSecret, SecretBinding, SecretField
@@ -25,6 +26,8 @@ from surehand.ports import Dispatched
 from surehand.runtime.attempt import StopInput
 from surehand.runtime.secrets import take_from_environment
 from tests.secrets_kit import ALLOW, APP, CANARY, PERSON, SecretWorld, found_in
+from tests.unit.runtime.test_attacks_people import ASK
+from tests.unit.runtime.test_attacks_reach import agent, host_of
 
 
 @pytest.fixture
@@ -217,6 +220,31 @@ async def test_a_yes_to_a_secret_is_none_to_the_one_that_takes_its_place(tmp_pat
     await world.answer(pending)
     await world.enrol(secret="rotated")
     assert (await world.gateway.act(world.session, request)).status == "approval_required"
+    assert not world.app.effects
+
+
+async def test_a_yes_to_a_plan_that_enters_a_secret_is_none_to_the_one_that_takes_its_place(tmp_path):
+    world = SecretWorld(tmp_path, policy=ASK.replace('"desktop.invoke"', '"desktop.set_value", "desktop.invoke"'))
+    await world.enrol()
+    host = host_of(world)
+    session = await agent(host)
+
+    async def send():
+        steps = [
+            {
+                "operation_id": "x",
+                "action": action,
+                "target": {"kind": "element", **to_value(await world.ref(at, session))},
+            }
+            for at, action in (("pw", {"kind": "set_value", "secret_ref": "vault:mail"}), ("save", {"kind": "invoke"}))
+        ]
+        return (await host.call(session, "batch", {"batch": {"operation_id": "form", "steps": steps}}))["replies"]
+
+    assert (await send())[0]["approval"]["steps"] == 2
+    [pending] = world.approvals.pending()
+    await world.answer(pending)
+    await world.enrol(secret="rotated")
+    assert (await send())[0]["status"] == "approval_required"
     assert not world.app.effects
 
 
