@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from surehand import limits
+from surehand.cli.evidence import page
 from surehand.core import asserted as rules
 from surehand.core.approval import Approver, presentation_hash
 from surehand.errors import AuthorityDenied, InvalidRequest, SurehandError, TooLarge
@@ -79,6 +80,9 @@ async def test_a_named_client_is_given_what_is_hashed_and_its_yes_is_used_once_a
     assert (yes["how"], yes["approver"], "proof" in yes) == (CLIENT_ASSERTED, "client:desk", False)
     (end,) = [event.payload for event in events if event.type.startswith("operation.terminal")]
     assert end["receipt"]["warnings"] == [CLIENT_ASSERTED]
+    evidence = page(await stage.control("audit.report"))
+    assert "client:desk" in evidence
+    assert CLIENT_ASSERTED in evidence
     assert (await stage.act("op"))["replayed"]
     assert len(stage.world.app.effects) == 1
     with pytest.raises(AuthorityDenied):
