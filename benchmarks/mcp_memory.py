@@ -1,8 +1,8 @@
 """Does a thousand calls of an agent leave the daemon's memory flat?
 
 Five applications on one isolated desktop, a daemon of its own, `surehand mcp` over its real pipe, and a mix of what
-agents do: looks, queries, texts, waits, presses and edits that are read back, several steps in one call, pictures. What
-the daemon holds is read from /proc: all of it, and its heap (anonymous memory, which is what grows by what is kept).
+agents do: looks, queries, texts, waits, presses and edits that are read back, several steps in one call, pictures. The
+work stays as much as it was: what grows in an application would be seen as growth here. What the daemon holds is read from /proc: all of it, and its heap (anonymous memory, which is what grows by what is kept).
 
 The first calls fill what is bounded (`surehand/limits.py`): scenes and pictures that may still be acted upon, the ends of
 the last 1 024 operations, the words of labels, the libraries that only pictures need. They are the warm-up, 2 000 calls
@@ -74,7 +74,8 @@ def work(windows: dict[str, str]) -> Iterator[tuple[str, dict[str, Any]]]:
         yield "read_text", {"window": editor, "target": {"role": "text"}}
         yield "observe", {"window": editor}
         digit = {"role": "button", "contains": str(number % 9 + 1)}
-        yield "act", {"steps": [{"do": "invoke", "window": sums, "target": digit} for _ in range(3)]}
+        pressed: list[dict[str, Any]] = [{"do": "invoke", "window": sums, "target": digit} for _ in range(3)]
+        yield "act", {"steps": [{"do": "press_key", "window": sums, "keys": ["Escape"]}, *pressed]}
         yield "observe", {"window": sums, "full": True}
         yield "screenshot", {"window": [form, editor, sums][number % 3], "marks": on}
         yield "list_apps", {}
