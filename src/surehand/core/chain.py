@@ -37,6 +37,8 @@ _STREAM: Final = re.compile(rf"[A-Za-z0-9._:/-]{{1,{limits.STREAM_CHARS_MAX}}}")
 _USE_KEY: Final = re.compile(rf"[!-~]{{1,{limits.USE_KEY_CHARS_MAX}}}")
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _UUID_MS_MAX: Final = 2**48 - 1
+#: The digit that states the variant, by one whose two low bits are random.
+_VARIANT: Final = {digit: "89ab"[int(digit, 16) & 3] for digit in "0123456789abcdef"}
 
 
 class Head(NamedTuple):
@@ -244,11 +246,11 @@ def uuids7(now_ms: int, randomness: bytes) -> Iterator[str]:
     """Yield a UUID version 7 of the same time for every 10 of the random bytes."""
     if not 0 <= now_ms <= _UUID_MS_MAX:
         raise ValueError("a UUID takes 48 bits of milliseconds")
-    time, digits = f"{now_ms:012x}", randomness.hex()
+    time = f"{now_ms:012x}"
     first = f"{time[:8]}-{time[8:]}-7"
-    for at in range(0, len(digits), 2 * EVENT_ID_RANDOM_BYTES):
-        variant = "89ab"[int(digits[at + 19], 16) & 3]
-        yield f"{first}{digits[at : at + 3]}-{variant}{digits[at + 3 : at + 6]}-{digits[at + 6 : at + 18]}"
+    for at in range(0, len(randomness), EVENT_ID_RANDOM_BYTES):
+        digits = randomness[at : at + EVENT_ID_RANDOM_BYTES].hex()
+        yield f"{first}{digits[:3]}-{_VARIANT[digits[19]]}{digits[3:6]}-{digits[6:18]}"
 
 
 def timestamp(now_ms: int) -> str:

@@ -198,18 +198,15 @@ GATES_OF: Final[dict[State, tuple[Gate, ...]]] = {
 ENDED: Final = frozenset(state for state, row in TRANSITIONS.items() if not row)
 
 
+# By names of their own: a member that is looked up in its class takes as long as a step.
+_FOUND_FRESH: Final = _H.FOUND_FRESH
+_APPROVED: Final = _H.APPROVED
+_PERMIT_MINTED: Final = _H.PERMIT_MINTED
+_CLAIM_STORED: Final = _H.CLAIM_STORED
+_ENTERED: Final = _H.ENTERED
+
 #: What changes more than the state, or needs more than the table to be legal.
-_BEARING: Final = frozenset(
-    {
-        _H.FOUND_FRESH,
-        _H.APPROVED,
-        _H.PERMIT_MINTED,
-        _H.CLAIM_STORED,
-        _H.ENTERED,
-        _H.REFUSED,
-        _H.RELEASED,
-    }
-)
+_BEARING: Final = frozenset({_FOUND_FRESH, _APPROVED, _PERMIT_MINTED, _CLAIM_STORED, _ENTERED, _H.REFUSED, _H.RELEASED})
 
 
 #: Ways through the table that are remembered; the code takes a handful.
@@ -290,19 +287,19 @@ class Operation(Record, frozen=True, kw_only=True):
         gate: Gate | None = None,
     ) -> dict[str, object]:
         """Return what a happening in `state` changes besides the state; check what the table alone cannot."""
-        if happening is Happening.FOUND_FRESH:
+        if happening is _FOUND_FRESH:
             return {"action_hash": action_hash} if action_hash else {}
-        if happening is Happening.APPROVED:
+        if happening is _APPROVED:
             return {"approved": True}
-        if happening is Happening.PERMIT_MINTED:
+        if happening is _PERMIT_MINTED:
             if not permit_nonce:
                 raise IllegalTransition("a minted permit has a nonce")
             return {"permit_nonce": permit_nonce}
-        if happening is Happening.CLAIM_STORED:
+        if happening is _CLAIM_STORED:
             if not permit_nonce or permit_nonce != self.permit_nonce:
                 raise IllegalTransition("the claim consumed another permit than the one this operation holds")
             return {"claimed": True}
-        if happening is Happening.ENTERED:
+        if happening is _ENTERED:
             if not self.claimed or not self.permit_nonce:
                 raise IllegalTransition("dispatch needs a durable claim and a consumed permit")
             return {"entered": True}

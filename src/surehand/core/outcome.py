@@ -7,6 +7,7 @@ that may still be running is never "failed"; `retry_safe` is true only where pro
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Final, Literal
 
@@ -14,6 +15,9 @@ import msgspec
 
 from surehand.model.outcome import UNKNOWN_STATEMENT, Effect, TerminalKind
 from surehand.model.record import Record
+
+#: Endings that are remembered; nearly all operations end in a handful of ways.
+ENDINGS_MAX: Final = 64
 
 Status = Literal["done", "begun", "sent", "no_effect", "unknown"]
 Verified = Literal["verified", "contradicted", "unreadable", "not_asked", "pending"]
@@ -234,8 +238,12 @@ RULES: Final[tuple[Row, ...]] = (
 )
 
 
+@functools.lru_cache(maxsize=ENDINGS_MAX)
 def terminal_of(known: Known) -> Ending:
-    """Return the one ending of an entered operation; total over everything that can be known."""
+    """Return the one ending of an entered operation; total over everything that can be known.
+
+    The rules look at nothing but what is known, so the same knowledge has the same ending.
+    """
     return row_of(known).end(known)
 
 

@@ -353,6 +353,10 @@ TARGET_KINDS: Final[dict[str, frozenset[str]]] = {
 TEXT_ACTIONS: Final = frozenset({"set_value", "type_text", "press", "paste", "clipboard", "dialog", "select_option"})
 
 
+#: As a tuple: a union would be put together again at every question.
+_ENTERING: Final = (SetValue, TypeText)
+
+
 def kind_of(action: Action) -> str:
     """Return the tag of an action, such as `set_value`."""
     return tag_of(type(action))
@@ -360,4 +364,4 @@ def kind_of(action: Action) -> str:
 
 def secret_of(action: Action) -> str | None:
     """Return the reference of the secret that an action enters, None where it enters none."""
-    return action.secret_ref if isinstance(action, SetValue | TypeText) else None
+    return action.secret_ref if isinstance(action, _ENTERING) else None

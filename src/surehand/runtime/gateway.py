@@ -57,6 +57,8 @@ from surehand.runtime.watch import Seen, Watcher
 
 _log: Final = logging.getLogger("surehand.gateway")
 _H: Final = Happening
+_CHECKED: Final = (_H.SHAPE_CHECKED, _H.SESSION_BOUND)
+_DONE: Final = (_H.DEADLINE_HELD, _H.ENTERED, _H.RETURNED)
 #: Of a run's random digits the first name its decision, the rest, after the time (so uses lie together), its permit.
 _CHANCE_BYTES: Final = 24
 _DECISION_DIGITS: Final = 16
@@ -232,13 +234,14 @@ class Gateway:
         safety.check_fenced(run.request.action, run.request.target)
         if run.request.verification is not None:
             check_expectation(run.request.verification)
-        run.operation = run.operation.through(_H.SHAPE_CHECKED, _H.SESSION_BOUND)
+        run.operation = run.operation.through(*_CHECKED)
         stored = await self._identify(run)
         if stored is not None:
             return stored
         self._authorise(run)
         await self._agree(run)
-        await self._first_fence(run)
+        await self._fence(run)
+        run.step(_H.FENCE_HELD)
         actor = self._actor(run)
         await self._claim(run)
         return await self._dispatch(run, actor)
@@ -332,10 +335,6 @@ class Gateway:
             raise InternalError("a claim without a decision")
         return run.decision
 
-    async def _first_fence(self, run: Run) -> None:
-        await self._fence(run)
-        run.step(_H.FENCE_HELD)
-
     async def _fence(self, run: Run) -> None:
         """Run the first fence; a window that is called otherwise now is put before policy again."""
         was, before = run.aim.surface, run.document
@@ -427,14 +426,14 @@ class Gateway:
                 finally:
                     desk.acted(self.clock.monotonic_ms())
                 _check_entered(attempt)
-                run.operation = run.operation.through(_H.DEADLINE_HELD, _H.ENTERED, _H.RETURNED)
+                run.operation = run.operation.through(*_DONE)
                 known = await self._known(run, attempt, dispatched, seen)
         except Exception as error:  # noqa: BLE001 - whatever an adapter raises, the claim must find its end
             if attempt is None or not attempt.entered:
                 return await self._release(run, error)
             log_defect(_log, "the actor failed after entering", error)
             if run.operation.entered is False:
-                run.operation = run.operation.through(_H.DEADLINE_HELD, _H.ENTERED, _H.RETURNED)
+                run.operation = run.operation.through(*_DONE)
             ending = lost("The adapter failed after it had begun.")
             return await self._finish(run, ending, Dispatched(status="unknown", route=actor.backend), actor.backend)
         due, secrets = self._obligations(run), run.revealed()

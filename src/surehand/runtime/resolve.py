@@ -10,6 +10,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+import msgspec
+
 from surehand.core.safety import check_not_copied, check_secret_use, check_untold, copies_anything
 from surehand.core.scene.fence import (
     behind_modal,
@@ -78,14 +80,15 @@ class Stop:
     window: Bounds
 
 
-@dataclass(slots=True)
-class Aim:
+class Aim(msgspec.Struct, eq=False):
     """What is aimed at. `seen` is the scene the caller acts on; `index` the element's place in it."""
 
     surface: Surface | None = None
     observer: Observer | None = None
     seen: Scene | None = None
     index: int | None = None
+    #: The element as the caller saw it; follows from these two, which never change.
+    node: Node | None = None
     #: The element as the first fence found it; where it is now, which is where a pointer has to go.
     now: Node | None = None
     point: tuple[int, int] | None = None
@@ -93,6 +96,10 @@ class Aim:
     path: tuple[tuple[int, int], ...] = ()
     #: The enrolled secret that is to be entered, by its reference.
     secret: BoundSecret | None = None
+
+    def __post_init__(self) -> None:
+        if self.seen is not None and self.index is not None:
+            self.node = self.seen.tree.nodes[self.index]
 
     @property
     def app(self) -> str:
@@ -117,11 +124,6 @@ class Aim:
     def window(self) -> str:
         """The one window's id, "" where none is aimed at."""
         return "" if self.surface is None or not self.surface.place else self.surface.surface_id
-
-    @property
-    def node(self) -> Node | None:
-        """The element as the caller saw it."""
-        return None if self.seen is None or self.index is None else self.seen.tree.nodes[self.index]
 
     @property
     def context(self) -> str:

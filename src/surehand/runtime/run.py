@@ -6,8 +6,9 @@ Holds state and forms records from it; decides nothing and calls nobody.
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field
 from typing import Any, Final, Literal
+
+import msgspec
 
 from surehand.core import redaction
 from surehand.core.hashing import Digest
@@ -25,12 +26,39 @@ from surehand.model.secrets import HeldSecret
 from surehand.runtime.resolve import Aim
 from surehand.runtime.session import Session
 
+_H: Final = Happening
+_SUCCEEDED: Final = (_H.CONTEXT_SAMPLED, _H.READ_BACK, _H.OUTPUT_HELD, _H.OUTPUT_RELEASED, _H.SUCCEEDED)
+_WITHHELD: Final = (_H.CONTEXT_SAMPLED, _H.READ_BACK, _H.OUTPUT_HELD, _H.OUTPUT_WITHHELD, _H.WITHHELD)
 #: Where every attempt begins.
 _PROPOSED: Final = Operation()
 
 
-@dataclass(slots=True)
-class Run:
+class Flag(msgspec.Struct, eq=False):
+    """An event that happens once: like `asyncio.Event`, which is made only when somebody waits."""
+
+    _is_set: bool = False
+    _event: asyncio.Event | None = None
+
+    def is_set(self) -> bool:
+        """Return whether it happened."""
+        return self._is_set
+
+    def set(self) -> None:
+        """Have it happen, and wake everybody who waits."""
+        self._is_set = True
+        if self._event is not None:
+            self._event.set()
+
+    async def wait(self) -> None:
+        """Wait until it happens."""
+        if self._is_set:
+            return
+        if self._event is None:
+            self._event = asyncio.Event()
+        await self._event.wait()
+
+
+class Run(msgspec.Struct, eq=False):
     """The working state of `Gateway` for one attempt."""
 
     #: 48 random hex digits.
@@ -41,26 +69,30 @@ class Run:
     started_wall_ms: int
     deadline_at_ms: int
     wait_approval_ms: int = 0
+    #: Who proposes, as the session says.
+    principal: str = ""
+    #: Under which id, as the request says.
+    operation_id: str = ""
     task: asyncio.Task[Reply] | None = None
     waiters: int = 0
-    cancelled: asyncio.Event = field(default_factory=asyncio.Event)
+    cancelled: Flag = msgspec.field(default_factory=Flag)
     #: A person stopped it.
     halted: bool = False
     #: Set when the task is done.
-    ended: asyncio.Event = field(default_factory=asyncio.Event)
+    ended: Flag = msgspec.field(default_factory=Flag)
     #: Set once `action_hash` says what is meant, or it is clear that nothing will.
-    identified: asyncio.Event = field(default_factory=asyncio.Event)
+    identified: Flag = msgspec.field(default_factory=Flag)
     operation: Operation = _PROPOSED
-    aim: Aim = field(default_factory=Aim)
+    aim: Aim = msgspec.field(default_factory=Aim)
     action_hash: str = ""
     request_hash: str = ""
     effect: str = ""
-    meaning: dict[str, Any] = field(default_factory=dict)
+    meaning: dict[str, Any] = {}
     reconcile_key: str = ""
     document: PolicyInput | None = None
     decision: Decision | None = None
     permit: Permit | None = None
-    uses: dict[str, int] = field(default_factory=dict)
+    uses: dict[str, int] = {}
     approval_id: str | None = None
     #: Which step of an approved plan it is.
     plan_step: int | None = None
@@ -77,23 +109,16 @@ class Run:
     #: The risk under which it counts against its principal's budget, from just before the claim on.
     counted: Risk | None = None
     #: The uses that the end of a refused claim must count, so that its budget is what it was.
-    returned: dict[str, int] = field(default_factory=dict)
-    warnings: list[str] = field(default_factory=list)
+    returned: dict[str, int] = {}
+    warnings: list[str] = []
 
-    @property
-    def principal(self) -> str:
-        """Who proposes."""
-        return self.session.principal
+    def __post_init__(self) -> None:
+        self.principal, self.operation_id = self.session.principal, self.request.operation_id
 
     @property
     def isolation(self) -> Literal["isolated", "display_only", "shared"]:
         """How the desktop it works on is set apart, as the host states."""
         return "shared" if self.session.desk is None else self.session.desk.isolation
-
-    @property
-    def operation_id(self) -> str:
-        """Under which id."""
-        return self.request.operation_id
 
     def step(self, happening: Happening, **facts: Any) -> None:
         """Move the operation along the table."""
@@ -243,15 +268,10 @@ class Run:
     def end(self, ending: Ending) -> None:
         """Move the operation from wherever it is after entering to its terminal."""
         kind = ending.kind
-        h = Happening
         if kind == "succeeded":
-            self.operation = self.operation.through(
-                h.CONTEXT_SAMPLED, h.READ_BACK, h.OUTPUT_HELD, h.OUTPUT_RELEASED, h.SUCCEEDED
-            )
+            self.operation = self.operation.through(*_SUCCEEDED)
         elif kind == "withheld":
-            self.operation = self.operation.through(
-                h.CONTEXT_SAMPLED, h.READ_BACK, h.OUTPUT_HELD, h.OUTPUT_WITHHELD, h.WITHHELD
-            )
+            self.operation = self.operation.through(*_WITHHELD)
         else:
-            happening = {"failed": h.FAILED, "interrupted": h.INTERRUPTED}.get(kind, h.LOST)
+            happening = {"failed": _H.FAILED, "interrupted": _H.INTERRUPTED}.get(kind, _H.LOST)
             self.step(happening, code=ending.code)

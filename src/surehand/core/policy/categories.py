@@ -49,6 +49,8 @@ _BROWSER_KINDS: Final = frozenset({"navigate", "history", "tab", "upload", "dial
 # As tuples: a union would be put together again at every question.
 _OPERATED: Final = (App, Window, Clipboard, History, Tab, Dialog)
 _ADDRESSED: Final = (Navigate, Tab)
+#: Whose parameters may say of what category they are; the others are not asked.
+_TELLING: Final = frozenset({Upload, Open, Navigate, Tab, Perform, SelectOption})
 _ENTERING: Final = frozenset({"set_value", "type_text", "paste"})
 _TYPING: Final = _ENTERING | {"press"}
 _ACTIVATING: Final = frozenset({"invoke", "click", "perform", "toggle", "select_option", "press", "dialog"})
@@ -215,20 +217,25 @@ def proven_categories(
         found.add("process_run")
     if declared in ("external", "destructive"):
         found.add(declared)
-    if isinstance(action, Upload):
-        found.add("upload")
     if secret_of(action) is not None:
         found.add("credentials")
+    if type(action) in _TELLING:
+        found |= _of_parameters(action, words)
+    return proof.categories(found)
+
+
+def _of_parameters(action: Action, words: Words) -> set[str]:
+    """Return the categories that follow from what the agent itself names: a file, an address, an action, an option."""
+    found: set[str] = {"upload"} if isinstance(action, Upload) else set()
     if isinstance(action, Open):
         found |= controls.of_address(action.uri)
     elif isinstance(action, _ADDRESSED) and action.url:
         found |= controls.of_address(action.url)
-    # What the agent itself names: a secondary action, an option.
     if isinstance(action, Perform):
         found |= controls.of_label(words, action.name)
     if isinstance(action, SelectOption) and action.option is not None:
         found |= controls.of_label(words, action.option)
-    return proof.categories(found)
+    return found
 
 
 def observed_categories(action: Action, words: Words, control: Control) -> frozenset[str]:

@@ -261,7 +261,7 @@ _NO_OBLIGATIONS: Final = Obligations()
 
 def proven_categories_of(facts: Facts) -> frozenset[str]:
     """Return the categories that are present whatever the screen says."""
-    found = set[str](facts.categories)
+    found: set[str] = set(facts.categories)
     if facts.sensitive_app:
         found.add("sensitive_app")
     if facts.isolation == "shared":

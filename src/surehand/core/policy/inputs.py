@@ -35,6 +35,7 @@ from surehand.model.request import Request
 from surehand.model.scene import Node, Surface
 from surehand.model.secrets import BoundSecret
 
+_NONE: Final[frozenset[str]] = frozenset()
 #: The reads of spec §5.6, as effects.
 READ_EFFECTS: Final = frozenset(
     {
@@ -164,7 +165,7 @@ def read_input(scope: Scope, effect: str, *, principal: str, surface: Surface | 
 
 def all_categories(document: PolicyInput) -> frozenset[str]:
     """Return proven and observed categories together, for whatever may only be stricter by them."""
-    return frozenset[str](document.facts.categories) | frozenset(document.facts.observed.get("categories", ()))
+    return _NONE.union(document.facts.categories, document.facts.observed.get("categories", ()))
 
 
 def _facts(

@@ -36,12 +36,21 @@ _MODALS: Final[Memo[Tree, tuple[int, ...]]] = Memo()
 _OPENABLE: Final = frozenset({"menu", "menubar", "menuitem", "combobox", "list", "table", "tree", "treeitem"})
 _SCROLLED: Final = frozenset({"scrollpane", "document"})
 _OUT_OF_SIGHT: Final = _OPENABLE | _SCROLLED
+#: What a person sees right now; it passes whatever an action needs of that.
+_IN_SIGHT: Final = frozenset({"visible", "showing"})
 
 
 def index_of_label(scene: Scene, label: str) -> int | None:
     """Return the place of a label's element in a scene, or None."""
-    labels = _LABELS.get(scene, lambda owner: {target.label: target.index for target in owner.targets})
-    return labels.get(label)
+    return _LABELS.get(scene, _places_of_labels).get(label)
+
+
+def _places_of_labels(scene: Scene) -> dict[str, int]:
+    return {target.label: target.index for target in scene.targets}
+
+
+def _none_yet(_: object) -> dict[int, Any]:
+    return {}
 
 
 def reference(scene: Scene, index: int) -> ElementTarget:
@@ -59,7 +68,7 @@ def reference(scene: Scene, index: int) -> ElementTarget:
 
 def _handed_out(scene: Scene, index: int) -> ElementTarget:
     """Return the reference to an element again; what is acted on a second time is not put together twice."""
-    known = _REFERENCES.get(scene, lambda _: {})
+    known = _REFERENCES.get(scene, _none_yet)
     found = known.get(index)
     if found is None:
         found = known[index] = reference(scene, index)
@@ -196,7 +205,7 @@ def fence_handles(scene: Scene, index: int) -> tuple[str, ...]:
 
 
 def _meant(tree: Tree, index: int) -> _Meant:
-    known = _MEANT.get(tree, lambda _: {})
+    known = _MEANT.get(tree, _none_yet)
     found = known.get(index)
     if found is None:
         found = known[index] = _work_out(tree, index)
@@ -276,7 +285,21 @@ def check_fence(
         StaleTarget: naming the difference in `observed["difference"]` as `{what, before, now}`.
         TargetNotActionable: disabled or hidden.
     """
+    states = scene.tree.nodes[index].states
+    if _is_as_seen(scene, index, live) and "enabled" in states and states >= _IN_SIGHT:
+        return
     _Fence(scene, index, live, current).check(enabled=enabled, visible=visible or on_screen, on_screen=on_screen)
+
+
+def _is_as_seen(scene: Scene, index: int, live: Live) -> bool:
+    """Say whether nothing at all has changed, in any fact of what is read: then nothing needs comparing."""
+    meant, target = _meant(scene.tree, index), scene.targets[index]
+    for node, parent in meant.seen:
+        now = live.get(node.handle)
+        if now is None or now.node != node or (parent is not None and now.parent != parent):
+            return False
+    hashes = (meant.fingerprint_hash, meant.context_hash)
+    return bool(meant.seen) and hashes == (target.fingerprint_hash, target.context_hash)
 
 
 class _Fence:
@@ -293,21 +316,11 @@ class _Fence:
         self._current = current
 
     def check(self, *, enabled: bool, visible: bool, on_screen: bool) -> None:
-        path = [self._nodes[place] for place in self._meant.path] if self._is_as_seen() else self._compare()
+        path = self._compare()
         if enabled and "enabled" not in path[0].states:
             self._not_actionable("disabled", "the element is disabled", "wait until it is enabled")
         if visible:
             self._check_visible(path, on_screen=on_screen)
-
-    def _is_as_seen(self) -> bool:
-        """Say whether nothing at all has changed, in any fact of what is read: then nothing needs comparing."""
-        meant, target, live = self._meant, self._target, self._live
-        for node, parent in meant.seen:
-            now = live.get(node.handle)
-            if now is None or now.node != node or (parent is not None and now.parent != parent):
-                return False
-        hashes = (meant.fingerprint_hash, meant.context_hash)
-        return bool(meant.seen) and hashes == (target.fingerprint_hash, target.context_hash)
 
     def _compare(self) -> list[Node]:
         """Compare fact by fact and name the first difference that matters; return the path as it is now."""
