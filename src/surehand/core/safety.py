@@ -27,6 +27,8 @@ from surehand.model.scene import Node
 from surehand.model.secrets import SecretField
 from surehand.model.targets import NoTarget, QueryTarget, Target
 
+#: What takes a text elsewhere. A tuple: a union would be put together again at every question.
+_TAKING: Final = (SelectText, Drag)
 #: Actions that can change something and are nevertheless aimed at nothing: there is nothing yet, or everything.
 _UNAIMED: Final = frozenset({"app", "open", "clipboard", "abort", "physical_state", "screenshot", "release", "tab"})
 
@@ -81,7 +83,7 @@ def check_untold(action: Action, node: Node | None, *, known: bool) -> None:
         node: Where.
         known: Whether the field was secret once, however its application shows it now.
     """
-    if isinstance(action, SelectText | Drag) and node is not None and (known or is_secret(node)):
+    if isinstance(action, _TAKING) and node is not None and (known or is_secret(node)):
         raise _kept_there()
 
 

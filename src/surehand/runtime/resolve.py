@@ -165,7 +165,8 @@ class Resolver:
             SecureSurface: a secret for a field that shows what is in it.
         """
         aim = await self._aimed(session, request.target)
-        aim.secret = await self._bound(request, aim.app, aim.origin)
+        if secret_of(request.action) is not None:
+            aim.secret = await self._bound(request, aim.app, aim.origin)
         # Before anybody is asked; the fence sees to it that the field is then still what it was.
         check_secret_use(request.action, aim.node, () if aim.secret is None else aim.secret.bound_to.fields)
         if aim.node is not None and aim.surface is not None:

@@ -13,7 +13,7 @@ import msgspec
 from surehand.core import redaction
 from surehand.core.hashing import Digest
 from surehand.core.history import Claimed
-from surehand.core.lifecycle import Happening, Operation
+from surehand.core.lifecycle import Gate, Happening, Operation
 from surehand.core.outcome import Ending
 from surehand.core.policy.inputs import all_categories
 from surehand.core.policy.model import Risk
@@ -120,9 +120,19 @@ class Run(msgspec.Struct, eq=False):
         """How the desktop it works on is set apart, as the host states."""
         return "shared" if self.session.desk is None else self.session.desk.isolation
 
-    def step(self, happening: Happening, **facts: Any) -> None:
+    def step(
+        self,
+        happening: Happening,
+        *,
+        action_hash: str | None = None,
+        permit_nonce: str | None = None,
+        gate: Gate | None = None,
+        code: str | None = None,
+    ) -> None:
         """Move the operation along the table."""
-        self.operation = self.operation.step(happening, **facts)
+        self.operation = self.operation.step(
+            happening, action_hash=action_hash, permit_nonce=permit_nonce, gate=gate, code=code
+        )
 
     def halt(self) -> None:
         """Have it end where it is: before its effect, or between two units of input."""
