@@ -52,17 +52,25 @@ async def test_c43_an_application_without_accessibility_is_named_with_what_still
     assert {"click", "type_text"} <= kinds
 
 
+async def drawn(tk: On) -> dict[str, Any]:
+    """Return a picture once the window looks the same twice: it draws focus, hover and presses later than they come."""
+    last = ""
+
+    async def look() -> dict[str, Any] | None:
+        nonlocal last
+        await tk.change("sync")
+        before, taken = last, await tk.hand.call("screenshot", surface=tk.surface)
+        last = taken["png_base64"]
+        return taken["capture"] if before == last else None
+
+    return await until_so(look, "the window has drawn itself")
+
+
 async def test_c43_points_and_keys_still_work_there(tk: On) -> None:
     await tk.place(100, 60)
     await tk.focus_window()
-    # It draws itself anew once it has the focus.
-    await tk.change("sync")
-    taken = (await tk.hand.call("screenshot", surface=tk.surface))["capture"]
-    await tk.presses_once("counter", "Count", Click(), point(taken, _TK_COUNT))
-    # The button still draws itself after its press; a picture of that would be out of date at once.
-    await tk.change("sync")
-    taken = (await tk.hand.call("screenshot", surface=tk.surface))["capture"]
-    await tk.act(Click(), point(taken, _TK_NAME))
+    await tk.presses_once("counter", "Count", Click(), point(await drawn(tk), _TK_COUNT))
+    await tk.act(Click(), point(await drawn(tk), _TK_NAME))
     reply = await tk.act(TypeText(text="yz/@ äß€漢"), window_of(tk.surface))
     assert reply["status"] == "succeeded"
     assert reply["terminal"]["receipt"]["effect"] == "executed_unverified"
