@@ -1,6 +1,5 @@
 """`surehand secret`: what an operator enrols and looks at; no secret is taken from an argument or printed."""
 
-
 from __future__ import annotations
 
 import io
