@@ -701,7 +701,7 @@ CLAIMS: tuple[Claim, ...] = (
         7,
         "nothing is selected in a field that holds a secret",
         (_SECRETS + "test_nothing_is_selected_in_a_field_that_holds_a_secret",),
-        Guard(_CORE + "safety.py", "isinstance(action, SelectText | Drag) and node is not None", "False"),
+        Guard(_CORE + "safety.py", "isinstance(action, _TAKING) and node is not None", "False"),
     ),
     Claim(
         1,

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Error, Page, sync_playwright
 
 from tests.browser.kit import Console, LiveHost, console_of
 
@@ -63,6 +64,10 @@ def context(browser: Browser, inside: dict[str, object]) -> Iterator[BrowserCont
     made = browser.new_context(storage_state=inside["state"], base_url=inside["base"])  # type: ignore[arg-type]
     made.set_default_timeout(10_000)
     yield made
+    # A page that is just being loaded may keep its context from closing.
+    for shown in made.pages:
+        with contextlib.suppress(Error):
+            shown.goto("about:blank")
     made.close()
 
 

@@ -45,10 +45,18 @@ for path in "$@"; do
     mkdir -p "$path"
     mount --move "$hold/kept" "$path"
 done
+# So is what stands below the folders that are empty here; /tmp goes last, for what is put in place may be below it.
+mkdir -m 755 "$hold/home" "$hold/run"
 mkdir -m 1777 "$hold/tmp"
-mount --bind "$hold/tmp" /tmp
-mount -t tmpfs -o mode=755 none /home
-mount -t tmpfs -o mode=755 none /run
+for path in "$@"; do
+    case "$path" in /home/*|/run/*|/tmp/*)
+        mkdir -p "$hold$path"
+        mount --bind "$path" "$hold$path"
+    esac
+done
+for top in /home /run /tmp; do
+    mount --rbind "$hold$top" "$top"
+done
 useradd --create-home ann
 echo ready
 cat >/dev/null

@@ -53,16 +53,6 @@ SYS_LANDLOCK_CREATE_RULESET: Final = 444  # the same number on every architectur
 _SYS_LANDLOCK_RESTRICT_SELF: Final = 446
 _LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET: Final = 1
 
-#: What this process, or Python itself, handles or ignores; programs get the defaults.
-_CHANGED_SIGNALS: Final = (
-    signal.SIGCHLD,
-    signal.SIGTERM,
-    signal.SIGINT,
-    signal.SIGHUP,
-    signal.SIGPIPE,
-    signal.SIGXFSZ,
-)
-
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -352,8 +342,10 @@ class Supervisor:
                 os._exit(127)
             os.setsid()
             signal.set_wakeup_fd(-1)
-            for ours in _CHANGED_SIGNALS:
-                signal.signal(ours, signal.SIG_DFL)
+            # What this process, Python itself or whoever started it handles or ignores; programs get the defaults.
+            for number in signal.valid_signals():
+                if signal.getsignal(number) not in {signal.SIG_DFL, None}:
+                    signal.signal(number, signal.SIG_DFL)
             if message.get("scoped"):
                 _scope_abstract_sockets()
             failed_fd = fcntl.fcntl(failed_fd, fcntl.F_DUPFD_CLOEXEC, _PARKED_FD)

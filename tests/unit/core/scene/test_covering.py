@@ -61,3 +61,14 @@ def test_everything_counts_where_no_roles_are_named():
     found = covering(tree((node("veil", (0, 0, 400, 400), "group"), 0)), 1, PLACE)
     assert found is not None
     assert found.name == "veil"
+
+
+@pytest.mark.parametrize(("role", "name"), [("combobox", None), ("menu", None), ("list", "over")])
+def test_nothing_of_its_window_lies_over_what_a_combo_box_or_menu_has_opened(role, name):
+    made = tree(
+        (node("opened", (0, 0, 100, 100), role), 0),
+        (node("option", (0, 0, 100, 100), "listitem"), 3),
+        (node("over", (0, 0, 100, 100)), 0),
+    )
+    found = covering(made, 4, PLACE, TAKES_CLICKS)
+    assert (found and found.name) == name
