@@ -343,9 +343,9 @@ class Supervisor:
             os.setsid()
             signal.set_wakeup_fd(-1)
             # What this process, Python itself or whoever started it handles or ignores; programs get the defaults.
-            for number in signal.valid_signals():
-                if signal.getsignal(number) not in {signal.SIG_DFL, None}:
-                    signal.signal(number, signal.SIG_DFL)
+            for one in signal.valid_signals():
+                if signal.getsignal(one) not in {signal.SIG_DFL, None}:
+                    signal.signal(one, signal.SIG_DFL)
             if message.get("scoped"):
                 _scope_abstract_sockets()
             failed_fd = fcntl.fcntl(failed_fd, fcntl.F_DUPFD_CLOEXEC, _PARKED_FD)
