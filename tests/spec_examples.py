@@ -161,7 +161,7 @@ def log() -> list[Event]:
             drafted,
             head,
             stream_version=versions[new.stream],
-            event_id=chain.uuid7(NOW_MS + number, bytes([number + 1]) * 10),
+            event_id=next(chain.uuids7(NOW_MS + number, bytes([number + 1]) * 10)),
             occurred_at=chain.timestamp(NOW_MS + number),
         )
         head = chain.Head(row.seq, row.record_hash)

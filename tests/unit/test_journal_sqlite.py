@@ -668,3 +668,12 @@ async def test_chain_and_store_agree_on_every_hash(path):
         assert chain.fault(chain.row_of(event), head) is None
         head = chain.Head(event.seq, event.record_hash)
     await journal.close()
+
+
+@pytest.mark.parametrize(("length", "made"), [(0, 0), (10, 1), (20, 2), (9, None), (11, None)])
+def test_an_id_takes_ten_random_bytes_and_no_other_number(length, made):
+    if made is None:
+        with pytest.raises(ValueError, match="10 random bytes"):
+            list(chain.uuids7(1, bytes(length)))
+    else:
+        assert len(list(chain.uuids7(1, bytes(length)))) == made

@@ -422,7 +422,7 @@ def test_memory_does_not_grow_with_the_log(tmp_path):
         head = chain.EMPTY
         with target.open("wb") as file:
             for number in range(count):
-                identity = chain.uuid7(number, number.to_bytes(10, "big"))
+                identity = next(chain.uuids7(number, number.to_bytes(10, "big")))
                 event = chain.next_event(
                     note(f"s{number}"),
                     head,

@@ -235,15 +235,10 @@ def export_line(event: Event) -> bytes:
     return canonical.encode_record(event) + b"\n"
 
 
-def uuid7(now_ms: int, randomness: bytes) -> str:
-    """Return a UUID version 7 (RFC 9562 §5.7) of a time and 10 random bytes; 6 of their bits are not used."""
-    if len(randomness) != EVENT_ID_RANDOM_BYTES:
-        raise ValueError("a UUID takes 10 random bytes")
-    return next(uuids7(now_ms, randomness))
-
-
 def uuids7(now_ms: int, randomness: bytes) -> Iterator[str]:
-    """Yield a UUID version 7 of the same time for every 10 of the random bytes."""
+    """Yield a UUID version 7 (RFC 9562 §5.7) of one time for every 10 random bytes, of whose bits 6 are not used."""
+    if len(randomness) % EVENT_ID_RANDOM_BYTES:
+        raise ValueError("a UUID takes 10 random bytes")
     if not 0 <= now_ms <= _UUID_MS_MAX:
         raise ValueError("a UUID takes 48 bits of milliseconds")
     time = f"{now_ms:012x}"

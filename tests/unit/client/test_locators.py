@@ -149,6 +149,10 @@ VERBS: dict[str, tuple[Any, dict[str, Any]]] = {
     "set_value": (lambda x: x.set_value("v"), {"kind": "set_value", "value": "v"}),
     "set_value of a number": (lambda x: x.set_value(7), {"kind": "set_value", "value": "7"}),
     "set_secret": (lambda x: x.set_secret("vault:mail"), {"kind": "set_value", "secret_ref": "vault:mail"}),
+    "type_secret": (
+        lambda x: x.type_secret("vault:mail", submit=True),
+        {"kind": "type_text", "secret_ref": "vault:mail", "submit": True},
+    ),
     "toggle": (lambda x: x.toggle(True), {"kind": "toggle", "to": True}),
     "expand": (lambda x: x.expand(), {"kind": "expand", "to": True}),
     "collapse": (lambda x: x.collapse(), {"kind": "expand", "to": False}),
